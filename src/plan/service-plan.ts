@@ -1,0 +1,203 @@
+/** From one Service and its slices to its plans: every policy decided, for one family. */
+import {
+  type IpFamily,
+  type ServicePortValue,
+  type ServiceValue,
+  type SliceValue,
+  valueKey,
+} from '../cluster/values.ts';
+import { cidrContains, compareText, familyOf, prefixLength } from '../net/ip.ts';
+import type {
+  EndpointDecision,
+  FrontEnd,
+  FrontEndKind,
+  LocalDetector,
+  PlanEndpoint,
+  Pool,
+  Route,
+  SenderClass,
+  ServicePlan,
+} from './plan.ts';
+import { type Place, type Selected, selectEndpoints } from './select.ts';
+
+/** What planning needs to know beside the Service: the same for all Services of a node and family. */
+export interface PlanContext extends Place {
+  readonly family: IpFamily;
+  readonly detector: LocalDetector;
+  readonly masqueradeAll: boolean;
+  /** The node's primary addresses, both families. */
+  readonly nodeAddresses: readonly string[];
+  readonly podCIDRs: readonly string[];
+}
+
+/** One plan per port that has an address of this family. Pure; the order of `slices` does not matter. */
+export function planService(
+  service: ServiceValue,
+  slices: readonly SliceValue[],
+  context: PlanContext,
+): ServicePlan[] {
+  const clusterIP = service.clusterIPs.find((address) => familyOf(address) === context.family);
+  if (clusterIP === undefined) return [];
+  const ours = slices.filter((slice) => slice.family === context.family);
+  return service.ports.map((port) => planPort(service, port, clusterIP, ours, context));
+}
+
+function planPort(
+  service: ServiceValue,
+  port: ServicePortValue,
+  clusterIP: string,
+  slices: readonly SliceValue[],
+  context: PlanContext,
+): ServicePlan {
+  const selected = selectEndpoints(slices, port.name, port.protocol, context);
+  const pools = {
+    cluster: selected.filter((endpoint) => endpoint.cluster).map(toPlanEndpoint(context)),
+    local: selected.filter((endpoint) => endpoint.local).map(toPlanEndpoint(context)),
+  };
+  const serviceKey = valueKey(service);
+  return {
+    key: port.name === '' ? serviceKey : `${serviceKey}:${port.name}`,
+    service: serviceKey,
+    namespace: service.namespace,
+    name: service.name,
+    portName: port.name,
+    protocol: port.protocol,
+    family: context.family,
+    createdAt: service.createdAt,
+    affinitySeconds: service.affinitySeconds,
+    pools,
+    frontEnds: frontEndsOf(service, port, clusterIP, pools, context),
+    endpoints: selected.map(toDecision),
+  };
+}
+
+function toPlanEndpoint(context: PlanContext): (selected: Selected) => PlanEndpoint {
+  return ({ candidate: { endpoint, port } }) => ({
+    address: endpoint.address,
+    port,
+    maybeHere: mayBeHere(endpoint.nodeName, endpoint.address, context),
+  });
+}
+
+/**
+ * A pod whose slice names no node, or a proxy that was given another node name than the slices use, must still
+ * reach itself through its Service (rancher/rancher#30363).
+ */
+function mayBeHere(nodeName: string, address: string, context: PlanContext): boolean {
+  if (nodeName === '' || nodeName === context.nodeName) return true;
+  return context.podCIDRs.some((cidr) => cidrContains(cidr, address));
+}
+
+function toDecision(selected: Selected): EndpointDecision {
+  const { candidate, cluster, local, clusterReason, localReason } = selected;
+  return {
+    address: candidate.endpoint.address,
+    port: candidate.port,
+    nodeName: candidate.endpoint.nodeName,
+    cluster,
+    local,
+    clusterReason,
+    localReason,
+  };
+}
+
+type Pools = ServicePlan['pools'];
+
+function frontEndsOf(
+  service: ServiceValue,
+  port: ServicePortValue,
+  clusterIP: string,
+  pools: Pools,
+  context: PlanContext,
+): FrontEnd[] {
+  const external = externalRoutes(service, pools);
+  const frontEnds: FrontEnd[] = [];
+  const seen = new Set<string>();
+  const add = (kind: FrontEndKind, address: string, routes: FrontEnd['routes'], sources?: string[]): void => {
+    // One address may be listed twice, as an external and a load-balancer one: the stricter reading is first.
+    if (seen.has(address)) return;
+    seen.add(address);
+    frontEnds.push({
+      kind,
+      address,
+      port: kind === 'nodePort' ? port.nodePort : port.port,
+      routes,
+      ...(sources ? { allowedSources: sources } : {}),
+    });
+  };
+  const ofFamily = (addresses: readonly string[]): string[] =>
+    addresses.filter((address) => familyOf(address) === context.family).sort(compareText);
+
+  add('clusterIP', clusterIP, internalRoutes(service, pools, context));
+  const loadBalancerIPs = ofFamily(service.loadBalancerIPs);
+  const allowed = allowedSources(service, loadBalancerIPs, context);
+  for (const address of loadBalancerIPs) add('loadBalancerIP', address, external, allowed);
+  for (const address of ofFamily(service.externalIPs)) add('externalIP', address, external);
+  if (port.nodePort !== 0) add('nodePort', '', external);
+  return frontEnds;
+}
+
+const REJECT: Route = { action: 'reject' };
+const DROP: Route = { action: 'drop' };
+
+function balance(pool: Pool, masquerade: boolean): Route {
+  return { action: 'balance', pool, masquerade };
+}
+
+function sameForAll(route: Route): Record<SenderClass, Route> {
+  return { pod: route, node: route, other: route };
+}
+
+/**
+ * Cluster IPs obey internalTrafficPolicy. Senders that are not this node's pods are masqueraded, so that the
+ * answer comes back through this node; without a way to tell pods apart nobody is (kube-proxy does the same).
+ */
+function internalRoutes(
+  service: ServiceValue,
+  pools: Pools,
+  context: PlanContext,
+): Record<SenderClass, Route> {
+  if (!hasAny(pools)) return sameForAll(REJECT);
+  const pool = service.internalTrafficPolicy === 'Local' ? 'local' : 'cluster';
+  if (pools[pool].length === 0) return sameForAll(DROP);
+  const strangers = context.masqueradeAll || context.detector.kind !== 'none';
+  return {
+    pod: balance(pool, context.masqueradeAll),
+    node: balance(pool, strangers),
+    other: balance(pool, strangers),
+  };
+}
+
+/**
+ * External addresses and node ports obey externalTrafficPolicy. Under Local, pods and the node are inside the
+ * cluster and use every endpoint (kubernetes/kubernetes#131765); only what comes from outside is kept local, with
+ * its source address.
+ */
+function externalRoutes(service: ServiceValue, pools: Pools): Record<SenderClass, Route> {
+  if (!hasAny(pools)) return sameForAll(REJECT);
+  if (service.externalTrafficPolicy === 'Cluster') return sameForAll(balance('cluster', true));
+  return {
+    pod: balance('cluster', false),
+    node: balance('cluster', true),
+    other: pools.local.length > 0 ? balance('local', false) : DROP,
+  };
+}
+
+/** The cluster pool is empty only when no endpoint anywhere is ready, or serving while it terminates. */
+function hasAny(pools: Pools): boolean {
+  return pools.cluster.length > 0;
+}
+
+function allowedSources(
+  service: ServiceValue,
+  loadBalancerIPs: readonly string[],
+  context: PlanContext,
+): string[] | undefined {
+  const ranges = service.sourceRanges.filter((cidr) => familyOf(cidr) === context.family);
+  if (ranges.length === 0 || ranges.some((cidr) => prefixLength(cidr) === 0)) return undefined;
+  const nodeAllowed = context.nodeAddresses.some((address) =>
+    ranges.some((cidr) => cidrContains(cidr, address)),
+  );
+  const length = context.family === 'IPv4' ? 32 : 128;
+  return nodeAllowed ? [...ranges, ...loadBalancerIPs.map((address) => `${address}/${length}`)] : ranges;
+}
