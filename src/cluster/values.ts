@@ -36,8 +36,14 @@ export interface ServiceValue {
   readonly externalIPs: readonly string[];
   /** `status.loadBalancer.ingress[].ip` whose ipMode is not `Proxy`. */
   readonly loadBalancerIPs: readonly string[];
-  /** CIDRs, both families mixed; empty means no restriction. */
+  /** `spec.loadBalancerSourceRanges`: the CIDRs that could be read, both families mixed. */
   readonly sourceRanges: readonly string[];
+  /**
+   * The families `spec.loadBalancerSourceRanges` speaks of, readable or not. A family that is not here has no
+   * restriction; one that is here without a CIDR in `sourceRanges` admits nobody: a typing error must not
+   * open a load balancer to the world.
+   */
+  readonly restrictedFamilies: readonly IpFamily[];
   readonly externalTrafficPolicy: TrafficPolicy;
   readonly internalTrafficPolicy: TrafficPolicy;
   /** ClientIP affinity: seconds a client stays with its endpoint; 0 means no affinity. */

@@ -25,26 +25,53 @@ export function canonicalIP(text: string): string | undefined {
 
 const LEADING_ZEROS = /^\d{1,4}(\.\d{1,4}){3}$/;
 
+export type SpecialAddress = 'unspecified' | 'loopback' | 'link-local' | 'multicast' | 'broadcast';
+
+/**
+ * Why a canonical address is no ordinary unicast one; `undefined` when it is. These are what the API server
+ * refuses as endpoint and external addresses (`ValidateNonSpecialIP`), and the rest of multicast with it.
+ */
+export function specialAddress(address: string): SpecialAddress | undefined {
+  if (familyOf(address) === 'IPv4') {
+    if (address === '0.0.0.0') return 'unspecified';
+    if (address === '255.255.255.255') return 'broadcast';
+    if (address.startsWith('127.')) return 'loopback';
+    if (address.startsWith('169.254.')) return 'link-local';
+    return /^2(2[4-9]|3\d)\./.test(address) ? 'multicast' : undefined;
+  }
+  if (address === '::') return 'unspecified';
+  if (address === '::1') return 'loopback';
+  if (/^fe[89ab][0-9a-f]:/.test(address)) return 'link-local';
+  return /^ff[0-9a-f]{2}:/.test(address) ? 'multicast' : undefined;
+}
+
 /** The family of a canonical address or CIDR. */
 export function familyOf(address: string): IpFamily {
   return address.includes(':') ? 'IPv6' : 'IPv4';
 }
 
-/** The canonical form of a CIDR, its host bits cleared: `10.1.2.3/8` gives `10.0.0.0/8`. */
+/**
+ * The canonical form of a CIDR, its host bits cleared: `10.1.2.3/8` gives `10.0.0.0/8`. An IPv4-mapped one
+ * becomes the IPv4 network it means: `::ffff:10.0.0.0/104` gives `10.0.0.0/8`.
+ */
 export function canonicalCidr(text: string): string | undefined {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;
-  const address = canonicalIP(text.slice(0, slash));
+  const written = text.slice(0, slash);
+  const address = canonicalIP(written);
   const lengthText = text.slice(slash + 1);
   if (address === undefined || !/^\d{1,3}$/.test(lengthText)) return undefined;
   const length = Number(lengthText);
+  if (length > (familyOf(written) === 'IPv4' ? 32 : 128)) return undefined;
   if (familyOf(address) === 'IPv4') {
-    if (length > 32) return undefined;
-    return `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/${length}`).toString()}/${length}`;
+    const bits = familyOf(written) === 'IPv4' ? length : length - MAPPED_PREFIX;
+    if (bits >= 0) return `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`;
   }
-  if (length > 128) return undefined;
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${length}`).toString()}/${length}`;
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${written}/${length}`).toString()}/${length}`;
 }
+
+/** IPv4-mapped addresses are those in `::ffff:0:0/96`. */
+const MAPPED_PREFIX = 96;
 
 /** The number after the slash. */
 export function prefixLength(cidr: string): number {

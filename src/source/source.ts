@@ -7,7 +7,10 @@ import type { ClusterValue, ObjectKey, ValueKind } from '../cluster/values.ts';
 
 /** What a source calls. Every call is synchronous and must not throw. */
 export interface SourceSink {
-  /** The whole content of one kind, replacing what was known of it: after a list, or a list again. */
+  /**
+   * The whole content of one kind, replacing what was known of it: after a list, or a list again. Problems
+   * said of that kind before are forgotten too; say those of the new content after this call.
+   */
   replace(kind: ValueKind, values: ReadonlyMap<ObjectKey, ClusterValue>): void;
   upsert(value: ClusterValue): void;
   remove(kind: ValueKind, key: ObjectKey): void;
