@@ -104,7 +104,7 @@ function givenClusterIPs(spec: Fields, findings: Findings): readonly unknown[] {
 function readClusterIPs(given: readonly unknown[], findings: Findings): readonly string[] {
   const kept: string[] = [];
   for (const [index, text] of given.entries()) {
-    const path = `spec.clusterIPs[${index}]`;
+    const path = given.length === 1 ? 'spec.clusterIP' : `spec.clusterIPs[${index}]`;
     const address = readAddress(text, path, UNREACHABLE, findings);
     if (address === undefined || kept.includes(address)) continue;
     if (kept.some((other) => familyOf(other) === familyOf(address))) {
