@@ -14,8 +14,9 @@ export function canonicalIP(text: string): string | undefined {
   const kind = isIP(text);
   if (kind === 4) return text;
   if (kind === 6) {
+    // A zone names an interface of one machine (RFC 4007): no meaning in an object of the cluster.
     if (text.includes('%')) return undefined;
-    const address = ipaddr.IPv6.parse(text);
+    const address = ipaddr.IPv6.parse(withoutDots(text));
     return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
   }
   if (!LEADING_ZEROS.test(text)) return undefined;
@@ -23,7 +24,19 @@ export function canonicalIP(text: string): string | undefined {
   return isIP(plain) === 4 ? plain : undefined;
 }
 
-const LEADING_ZEROS = /^\d{1,4}(\.\d{1,4}){3}$/;
+/**
+ * An IPv6 address whose last 32 bits may be written as IPv4, in groups only: ipaddr.js takes the deprecated
+ * `::192.0.2.1` for `::ffff:192.0.2.1`, which is another address.
+ */
+function withoutDots(text: string): string {
+  if (!text.includes('.')) return text;
+  const start = text.lastIndexOf(':') + 1;
+  const [a = 0, b = 0, c = 0, d = 0] = text.slice(start).split('.').map(Number);
+  return `${text.slice(0, start)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+}
+
+/** Go's ParseIPSloppy, by which Kubernetes reads stored objects, minds no number of leading zeros. */
+const LEADING_ZEROS = /^0*\d{1,3}(\.0*\d{1,3}){3}$/;
 
 export type SpecialAddress = 'unspecified' | 'loopback' | 'link-local' | 'multicast' | 'broadcast';
 
@@ -67,7 +80,7 @@ export function canonicalCidr(text: string): string | undefined {
     const bits = familyOf(written) === 'IPv4' ? length : length - MAPPED_PREFIX;
     if (bits >= 0) return `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`;
   }
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${written}/${length}`).toString()}/${length}`;
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${withoutDots(written)}/${length}`).toString()}/${length}`;
 }
 
 /** IPv4-mapped addresses are those in `::ffff:0:0/96`. */
@@ -85,15 +98,22 @@ export function cidrContains(cidr: string, address: string): boolean {
   return ipaddr.IPv6.parse(address).match(ipaddr.IPv6.parseCIDR(cidr));
 }
 
-/** Canonical CIDRs of one family without those another one covers, sorted: what an interval set can hold. */
+/**
+ * Canonical CIDRs without those another one covers, sorted: what an interval set can hold. Costs one look-up
+ * per prefix length in use, not one comparison per pair: anyone who may write a Service may write thousands.
+ */
 export function disjointCidrs(cidrs: Iterable<string>): string[] {
   const byLength = [...new Set(cidrs)].sort((a, b) => prefixLength(a) - prefixLength(b) || compareText(a, b));
-  const kept: string[] = [];
+  const kept = new Set<string>();
+  const lengths = new Set<number>();
   for (const cidr of byLength) {
     const network = cidr.slice(0, cidr.indexOf('/'));
-    if (!kept.some((wider) => cidrContains(wider, network))) kept.push(cidr);
+    const covered = [...lengths].some((length) => kept.has(canonicalCidr(`${network}/${length}`) ?? ''));
+    if (covered) continue;
+    kept.add(cidr);
+    lengths.add(prefixLength(cidr));
   }
-  return kept.sort(compareText);
+  return [...kept].sort(compareText);
 }
 
 /** Order by code unit: the same on every machine, whatever its locale. */

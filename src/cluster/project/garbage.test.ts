@@ -43,7 +43,7 @@ const FIELDS = [
   'taints',
   'key',
   'kubernetes.io/service-name',
-]; // prettier-ignore
+];
 
 const WORDS = [
   'web',
@@ -65,7 +65,7 @@ const WORDS = [
   '',
   '%',
   'InternalIP',
-]; // prettier-ignore
+];
 
 /** Any tree, with the fields and words the projections look for more likely than chance has them. */
 const anything: fc.Arbitrary<unknown> = fc.letrec<{ tree: unknown }>((tie) => ({
