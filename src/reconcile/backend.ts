@@ -8,6 +8,7 @@ import type { NodePlan, ServicePlan } from '../plan/plan.ts';
 export type ProxyMode = 'iptables' | 'ipvs' | 'nftables';
 
 export interface Change {
+  /** A node plan that differs from the last one needs a full change. */
   readonly node: NodePlan;
   /**
    * The plans of each Service that is to be looked at; an empty list takes the Service away. With `full`,
@@ -63,6 +64,10 @@ export interface Backend {
   audit(): Promise<readonly string[]>;
   /** Pure: no I/O, no clock. Cost follows `change` unless it is full. */
   diff(change: Change): Diff;
+  /** Deletes what earlier changes left empty; the steps may fail without harm and come again. */
+  collect(): Diff;
+  /** Whether the tool and the kernel would take a step, changing nothing. Rejects with a `ToolError`. */
+  check(step: Step): Promise<void>;
   /** Rejects with a `ToolError`. */
   apply(step: Step): Promise<void>;
   /** Removes what is ours and nothing else; harmless when there is nothing. */

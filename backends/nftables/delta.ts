@@ -1,0 +1,158 @@
+/** From what a table holds to what it should hold: the difference, and the nft commands that make it. */
+
+import type { IpFamily } from '../../src/cluster/values.ts';
+import { nftFamily } from './dialect.ts';
+import { TABLE } from './names.ts';
+import type { Elements, TableObjects } from './objects.ts';
+
+export interface Delta {
+  readonly newChains: ReadonlyMap<string, string | undefined>;
+  /** Chains whose rules change, or which are no longer wanted. */
+  readonly flushedChains: readonly string[];
+  /** No longer wanted. They are emptied now and deleted later: see `collectScript`. */
+  readonly staleChains: readonly string[];
+  readonly rules: ReadonlyMap<string, readonly string[]>;
+  readonly removedSets: readonly string[];
+  readonly newSets: ReadonlyMap<string, string>;
+  readonly removedElements: ReadonlyMap<string, readonly string[]>;
+  readonly newElements: ReadonlyMap<string, Elements>;
+}
+
+/** What changes between two contents of a table. */
+export function compare(before: TableObjects, after: TableObjects): Delta {
+  const newSets = new Map<string, string>();
+  const removedSets: string[] = [];
+  for (const [name, declaration] of after.sets) {
+    const there = before.sets.get(name);
+    if (there === declaration) continue;
+    if (there !== undefined) removedSets.push(name);
+    newSets.set(name, declaration);
+  }
+  for (const name of before.sets.keys()) if (!after.sets.has(name)) removedSets.push(name);
+
+  const chains = compareChains(before, after, new Set(removedSets));
+  const elements = compareElements(before, after, new Set(removedSets));
+  return { ...chains, ...elements, newSets, removedSets };
+}
+
+function compareChains(
+  before: TableObjects,
+  after: TableObjects,
+  removedSets: ReadonlySet<string>,
+): Pick<Delta, 'newChains' | 'flushedChains' | 'staleChains' | 'rules'> {
+  const newChains = new Map<string, string | undefined>();
+  const flushedChains: string[] = [];
+  const staleChains: string[] = [];
+  const rules = new Map<string, readonly string[]>();
+  for (const [name, wanted] of after.chains) {
+    const there = before.chains.get(name);
+    if (there === undefined) newChains.set(name, after.hooks.get(name));
+    else if (sameTexts(there, wanted) && !mentions(wanted, removedSets)) continue;
+    else flushedChains.push(name);
+    rules.set(name, wanted);
+  }
+  for (const name of before.chains.keys()) {
+    if (after.chains.has(name)) continue;
+    flushedChains.push(name);
+    staleChains.push(name);
+  }
+  return { newChains, flushedChains, staleChains, rules };
+}
+
+/** A set that is made anew cannot go while a rule looks into it: such a rule is written again behind it. */
+function mentions(rules: readonly string[], sets: ReadonlySet<string>): boolean {
+  if (sets.size === 0) return false;
+  return rules.some((rule) => [...rule.matchAll(/@(\S+)/g)].some((match) => sets.has(match[1] ?? '')));
+}
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a === b || (a.length === b.length && a.every((text, index) => text === b[index]));
+}
+
+function compareElements(
+  before: TableObjects,
+  after: TableObjects,
+  removedSets: ReadonlySet<string>,
+): Pick<Delta, 'removedElements' | 'newElements'> {
+  const removedElements = new Map<string, string[]>();
+  const newElements = new Map<string, Elements>();
+  for (const [set, wanted] of after.elements) {
+    const there = removedSets.has(set) ? undefined : before.elements.get(set);
+    const added: Elements = new Map();
+    const removed: string[] = [];
+    for (const [key, value] of wanted) {
+      const old = there?.get(key);
+      if (old === value) continue;
+      if (old !== undefined) removed.push(key);
+      added.set(key, value);
+    }
+    if (removed.length > 0) removedElements.set(set, removed);
+    if (added.size > 0) newElements.set(set, added);
+  }
+  for (const [set, there] of before.elements) {
+    if (removedSets.has(set)) continue;
+    const wanted = after.elements.get(set);
+    const gone = [...there.keys()].filter((key) => !wanted?.has(key));
+    if (gone.length > 0) removedElements.set(set, [...(removedElements.get(set) ?? []), ...gone]);
+  }
+  return { removedElements, newElements };
+}
+
+export function isEmpty(delta: Delta): boolean {
+  return (
+    delta.newChains.size === 0 &&
+    delta.flushedChains.length === 0 &&
+    delta.rules.size === 0 &&
+    delta.newSets.size === 0 &&
+    delta.removedSets.length === 0 &&
+    delta.newElements.size === 0 &&
+    delta.removedElements.size === 0
+  );
+}
+
+/**
+ * The commands of one transaction, a line each (lists of elements a line each). The order lets every line
+ * refer to what is there by then, and nothing go while it is still referred to.
+ */
+export function script(family: IpFamily, delta: Delta): string[] {
+  const table = `${nftFamily(family)} ${TABLE}`;
+  const lines = [`add table ${table} { comment "rules for kube-proxy" ; }`];
+  for (const [chain, hook] of delta.newChains) {
+    lines.push(`add chain ${table} ${chain}${hook === undefined ? '' : ` { ${hook} ; }`}`);
+  }
+  for (const chain of delta.flushedChains) lines.push(`flush chain ${table} ${chain}`);
+  for (const [set, keys] of delta.removedElements) {
+    lines.push(...elementLines(`delete element ${table} ${set}`, keys));
+  }
+  for (const set of delta.removedSets) lines.push(`delete set ${table} ${set}`);
+  for (const [set, declaration] of delta.newSets) {
+    const brace = declaration.indexOf(' ');
+    lines.push(`add ${declaration.slice(0, brace)} ${table} ${set}${declaration.slice(brace)}`);
+  }
+  for (const [chain, rules] of delta.rules) {
+    for (const rule of rules) lines.push(`add rule ${table} ${chain} ${rule}`);
+  }
+  for (const [set, elements] of delta.newElements) {
+    const texts = Array.from(elements, ([key, value]) => key + value);
+    lines.push(...elementLines(`add element ${table} ${set}`, texts));
+  }
+  return lines.map((line) => `${line}\n`);
+}
+
+function elementLines(command: string, elements: readonly string[]): string[] {
+  if (elements.length === 1) return [`${command} { ${elements[0]} }`];
+  const last = elements.length - 1;
+  return [
+    `${command} {`,
+    ...elements.map((element, index) => (index === last ? `\t${element}` : `\t${element},`)),
+    '}',
+  ];
+}
+
+/**
+ * Deletes chains that an earlier transaction emptied. Kernels before 6.2 still count references of map elements
+ * deleted in the same transaction, and refuse ("Device or resource busy").
+ */
+export function collectScript(family: IpFamily, chains: Iterable<string>): string[] {
+  return Array.from(chains, (chain) => `delete chain ${nftFamily(family)} ${TABLE} ${chain}\n`);
+}

@@ -1,0 +1,286 @@
+/**
+ * One family's loop: changes come in at any rate, syncs go out at most once per minimum interval, each with
+ * what changed since the last one. A failed sync loses nothing: what it held is still pending.
+ */
+import type { IpFamily, ObjectKey } from '../cluster/values.ts';
+import type { Logger } from '../log/logger.ts';
+import { ToolError } from '../node/runner.ts';
+import type { NodePlan, ServicePlan } from '../plan/plan.ts';
+import { Planner, type ServiceLookup } from '../plan/planner.ts';
+import type { PlanContext } from '../plan/service-plan.ts';
+import type { Backend, Change, Diff } from './backend.ts';
+import { findCulprits } from './narrow.ts';
+import type { ReconcileObserver } from './observer.ts';
+import { pause, Wake } from './wake.ts';
+
+type Plans = ReadonlyMap<ObjectKey, readonly ServicePlan[]>;
+
+/** What the loop asks the world around it; called at each sync. */
+export interface LoopInput extends ServiceLookup {
+  serviceKeys(): Iterable<ObjectKey>;
+  context(family: IpFamily): PlanContext;
+  nodePlan(family: IpFamily): NodePlan;
+}
+
+export interface LoopTiming {
+  /** From the end of a sync to the start of the next, milliseconds. */
+  readonly minIntervalMs: number;
+  /** How often the kernel is audited, and the longest pause between retries, milliseconds. */
+  readonly syncPeriodMs: number;
+  /** How often everything is read back and compared, milliseconds. */
+  readonly fullPeriodMs: number;
+}
+
+export interface LoopOptions {
+  readonly backend: Backend;
+  readonly input: LoopInput;
+  readonly timing: LoopTiming;
+  readonly log: Logger;
+  readonly observers: readonly ReconcileObserver[];
+  /** Read the kernel before the first sync; a dry run does not. */
+  readonly observeFirst: boolean;
+}
+
+const FIRST_RETRY_MS = 500;
+
+export class FamilyLoop {
+  readonly #options: LoopOptions;
+  readonly #planner: Planner;
+  readonly #wake = new Wake();
+  #pending = new Set<ObjectKey>();
+  #pendingChangeAt = 0;
+  /** The plans are to be made anew, for all Services. */
+  #replan = true;
+  /** The kernel is to be read and compared with everything. */
+  #reread: boolean;
+  #retryMs = 0;
+  #lastFullAt = 0;
+  readonly #programmed = new Map<ObjectKey, readonly ServicePlan[]>();
+  readonly #setAside = new Set<ObjectKey>();
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    this.#reread = options.observeFirst;
+    this.#planner = new Planner(options.input, options.input.context(options.backend.family));
+  }
+
+  get family(): IpFamily {
+    return this.#options.backend.family;
+  }
+
+  get setAside(): ReadonlySet<ObjectKey> {
+    return this.#setAside;
+  }
+
+  /** These Services changed. */
+  touch(services: Iterable<ObjectKey>, lastChangeAt: number): void {
+    for (const key of services) this.#pending.add(key);
+    if (lastChangeAt > 0 && (this.#pendingChangeAt === 0 || lastChangeAt < this.#pendingChangeAt)) {
+      this.#pendingChangeAt = lastChangeAt;
+    }
+    this.#queued();
+  }
+
+  /** The node changed, or what is set for it: everything is planned anew. */
+  replan(): void {
+    this.#replan = true;
+    this.#queued();
+  }
+
+  #queued(): void {
+    this.#tell((observer) => observer.queued?.(this.family));
+    this.#wake.raise();
+  }
+
+  /** Runs until `signal` aborts; call it when the sources have listed everything. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { timing } = this.#options;
+    while (!signal.aborted) {
+      const worked = await this.#syncIfNeeded(signal);
+      if (worked) await pause(Math.max(timing.minIntervalMs, this.#retryMs), signal);
+      else await this.#idle(signal);
+    }
+  }
+
+  /** One sync now, whatever the pace: for one-shot commands. Rejects when it fails. */
+  async syncOnce(): Promise<void> {
+    await this.#sync();
+  }
+
+  async #syncIfNeeded(signal: AbortSignal): Promise<boolean> {
+    if (this.#pending.size === 0 && !this.#replan && !this.#reread) return false;
+    try {
+      await this.#sync();
+      this.#retryMs = 0;
+    } catch (error) {
+      if (signal.aborted) return true;
+      const { syncPeriodMs } = this.#options.timing;
+      this.#retryMs = Math.min(Math.max(this.#retryMs * 2, FIRST_RETRY_MS), syncPeriodMs);
+      this.#reread = this.#options.observeFirst;
+      this.#options.log.error(
+        { family: this.family, err: error, retryInMs: this.#retryMs },
+        'Sync failed; nothing is forgotten, it will be tried again',
+      );
+      this.#tell((observer) => observer.failed?.(this.family, asError(error)));
+    }
+    return true;
+  }
+
+  async #idle(signal: AbortSignal): Promise<void> {
+    const { timing, backend } = this.#options;
+    await this.#wake.wait(timing.syncPeriodMs, signal);
+    if (signal.aborted || this.#pending.size > 0 || this.#replan) return;
+    if (Date.now() - this.#lastFullAt >= timing.fullPeriodMs) {
+      this.#reread = this.#options.observeFirst;
+      return;
+    }
+    await this.#collect();
+    await this.#audit(backend);
+  }
+
+  async #audit(backend: Backend): Promise<void> {
+    try {
+      const missing = await backend.audit();
+      if (missing.length === 0) return;
+      this.#options.log.warn(
+        { family: this.family, objects: missing.slice(0, 20), count: missing.length },
+        'Rules were changed by someone else; putting them back',
+      );
+      this.#tell((observer) => observer.drifted?.(this.family, missing));
+      this.#reread = true;
+    } catch (error) {
+      this.#options.log.warn({ family: this.family, err: error }, 'The kernel could not be audited');
+    }
+  }
+
+  async #collect(): Promise<void> {
+    try {
+      await this.#applyAll(this.#options.backend.collect());
+    } catch (error) {
+      this.#options.log.debug({ family: this.family, err: error }, 'Leftovers could not be deleted yet');
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const started = performance.now();
+    const { backend, input } = this.#options;
+    const pending = this.#pending;
+    const changeAt = this.#pendingChangeAt;
+    const full = this.#replan || this.#reread;
+    this.#pending = new Set();
+    this.#pendingChangeAt = 0;
+    try {
+      const change = this.#plan(pending, input.nodePlan(this.family), full);
+      const planned = performance.now();
+      const timing = await this.#program(change);
+      this.#replan = false;
+      this.#reread = false;
+      if (change.full) this.#lastFullAt = Date.now();
+      this.#tell((observer) =>
+        observer.synced?.({
+          family: backend.family,
+          full: change.full,
+          services: change.services.size,
+          steps: timing.steps,
+          planSeconds: (planned - started) / 1000,
+          diffSeconds: timing.diffMs / 1000,
+          applySeconds: timing.applyMs / 1000,
+          lastChangeAt: changeAt,
+        }),
+      );
+    } catch (error) {
+      // Plans are made from the state, so planning these again gives what this sync could not write.
+      for (const key of pending) this.#pending.add(key);
+      this.#pendingChangeAt ||= changeAt;
+      throw error;
+    }
+  }
+
+  #plan(pending: Set<ObjectKey>, node: NodePlan, full: boolean): Change {
+    const { input } = this.#options;
+    const planned = this.#replan
+      ? this.#planner.replace(input.context(this.family), input.serviceKeys())
+      : this.#planner.update(pending);
+    if (planned.lost.length > 0) {
+      this.#tell((observer) => observer.lost?.(this.family, planned.lost));
+    }
+    for (const key of planned.plans.keys()) this.#readmit(key);
+    const services = full ? this.#withoutSetAside(this.#planner.all()) : planned.plans;
+    return { node, services, full };
+  }
+
+  /** A Service that was set aside keeps what it had, which may be nothing, until it changes. */
+  #withoutSetAside(plans: Plans): Plans {
+    if (this.#setAside.size === 0) return plans;
+    const result = new Map(plans);
+    for (const key of this.#setAside) {
+      const before = this.#programmed.get(key);
+      if (before) result.set(key, before);
+      else result.delete(key);
+    }
+    return result;
+  }
+
+  #readmit(key: ObjectKey): void {
+    if (!this.#setAside.delete(key)) return;
+    this.#tell((observer) => observer.readmitted?.(this.family, key));
+  }
+
+  async #program(change: Change): Promise<{ steps: number; diffMs: number; applyMs: number }> {
+    const { backend, log } = this.#options;
+    if (this.#reread) await backend.observe();
+    try {
+      return await this.#apply(change);
+    } catch (error) {
+      if (!(error instanceof ToolError) || error.reason === 'missing') throw error;
+      log.warn(
+        { family: this.family, err: error },
+        'A change was refused; reading the kernel and trying again',
+      );
+      this.#tell((observer) => observer.failed?.(this.family, error));
+    }
+    await backend.observe();
+    const full = this.#asFull(change);
+    const culprits = await findCulprits(backend, full);
+    for (const [key, error] of culprits) {
+      this.#setAside.add(key);
+      log.error({ family: this.family, service: key, err: error }, 'A Service was refused and is set aside');
+      this.#tell((observer) => observer.setAside?.(this.family, key, error));
+    }
+    return this.#apply({ ...full, services: this.#withoutSetAside(full.services) });
+  }
+
+  #asFull(change: Change): Change {
+    return { node: change.node, full: true, services: this.#withoutSetAside(this.#planner.all()) };
+  }
+
+  async #apply(change: Change): Promise<{ steps: number; diffMs: number; applyMs: number }> {
+    const started = performance.now();
+    const diff = this.#options.backend.diff(change);
+    const diffed = performance.now();
+    await this.#applyAll(diff);
+    if (change.full) this.#programmed.clear();
+    for (const [key, plans] of change.services) {
+      if (plans.length > 0) this.#programmed.set(key, plans);
+      else this.#programmed.delete(key);
+    }
+    return {
+      steps: diff.steps.length,
+      diffMs: diffed - started,
+      applyMs: performance.now() - diffed,
+    };
+  }
+
+  async #applyAll(diff: Diff): Promise<void> {
+    for (const step of diff.steps) await this.#options.backend.apply(step);
+    diff.commit();
+  }
+
+  #tell(call: (observer: ReconcileObserver) => void): void {
+    for (const observer of this.#options.observers) call(observer);
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
