@@ -150,6 +150,7 @@ const PICK_PREFIX: Record<EndpointMap, string> = {
 function firewallChain(sources: readonly string[], node: NodePlan, out: TableObjects): string {
   const cidrs = disjointCidrs(sources);
   const name = `firewall-${shortHash(cidrs.join(','), 16)}`;
-  out.chain(name, [`${nftFamily(node.family)} saddr != { ${cidrs.join(', ')} } drop`]);
+  const others = cidrs.length > 0 ? `${nftFamily(node.family)} saddr != { ${cidrs.join(', ')} } ` : '';
+  out.chain(name, [`${others}drop`]);
   return name;
 }

@@ -61,7 +61,8 @@ export interface FrontEnd {
   readonly port: number;
   readonly routes: Readonly<Record<SenderClass, Route>>;
   /**
-   * CIDRs that may use this load-balancer address; others are dropped. Absent: no restriction. Where the node
+   * CIDRs that may use this load-balancer address; others are dropped, all of them where the list is empty.
+   * Absent: no restriction. Where the node
    * itself is allowed, the Service's own load-balancer addresses are in the list too, because the node
    * reaches the address it dials with that address as its source (kubernetes/kubernetes#109826).
    */

@@ -193,8 +193,9 @@ function allowedSources(
   loadBalancerIPs: readonly string[],
   context: PlanContext,
 ): string[] | undefined {
+  if (!service.restrictedFamilies.includes(context.family)) return undefined;
   const ranges = service.sourceRanges.filter((cidr) => familyOf(cidr) === context.family);
-  if (ranges.length === 0 || ranges.some((cidr) => prefixLength(cidr) === 0)) return undefined;
+  if (ranges.some((cidr) => prefixLength(cidr) === 0)) return undefined;
   const nodeAllowed = context.nodeAddresses.some((address) =>
     ranges.some((cidr) => cidrContains(cidr, address)),
   );
