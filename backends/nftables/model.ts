@@ -29,6 +29,10 @@ export class NftModel {
   #plans = new Map<ObjectKey, readonly ServicePlan[]>();
   /** How many Services write a shared object. */
   #references = new Map<string, number>();
+  /** Rules of the shared chains: a few dozen, whatever the number of Services. */
+  #sharedChains = new Map<string, readonly string[]>();
+  /** Services with chains and sets of their own. */
+  #affine = new Set<ObjectKey>();
   /** Emptied chains that wait to be deleted. */
   #stale = new Set<string>();
 
@@ -59,6 +63,17 @@ export class NftModel {
     return this.#node === undefined ? new TableObjects() : renderAll(this.#node, this.#plans);
   }
 
+  /** `objects` without elements: what can be checked at a cost that does not grow with the cluster. */
+  structure(): TableObjects {
+    const out = new TableObjects();
+    if (this.#node === undefined) return out;
+    renderSkeleton(this.#node, out);
+    for (const key of this.#affine) merge(renderService(this.#plans.get(key) ?? [], this.#node), out);
+    for (const [name, rules] of this.#sharedChains) out.chain(name, rules);
+    out.elements.clear();
+    return out;
+  }
+
   #full(change: Change, before: ((wanted: TableObjects) => TableObjects) | undefined): ModelChange {
     const plans = new Map(sorted(change.services).filter(([, list]) => list.length > 0));
     const after = new TableObjects();
@@ -76,7 +91,9 @@ export class NftModel {
         this.#node = change.node;
         this.#plans = plans;
         this.#references = references;
-        this.#settleStale(delta);
+        this.#sharedChains = new Map();
+        this.#affine = new Set();
+        this.#settle(after, plans, delta);
       },
     };
   }
@@ -117,15 +134,29 @@ export class NftModel {
           if (now > 0) this.#references.set(name, now);
           else this.#references.delete(name);
         }
-        this.#settleStale(delta);
+        this.#settle(after, services, delta);
       },
     };
   }
 
-  /** A stale chain that is in use again is not to be deleted (kubernetes/kubernetes#122604). */
-  #settleStale(delta: Delta): void {
-    for (const chain of delta.staleChains) this.#stale.add(chain);
+  #settle(
+    after: TableObjects,
+    services: Iterable<readonly [ObjectKey, readonly ServicePlan[]]>,
+    delta: Delta,
+  ): void {
+    for (const [name, rules] of after.chains) {
+      if (this.#references.has(`chain ${name}`)) this.#sharedChains.set(name, rules);
+    }
+    for (const chain of delta.staleChains) {
+      this.#stale.add(chain);
+      this.#sharedChains.delete(chain);
+    }
+    // A stale chain that is in use again is not to be deleted (kubernetes/kubernetes#122604).
     for (const chain of delta.rules.keys()) this.#stale.delete(chain);
+    for (const [key, plans] of services) {
+      if (plans.some(({ affinitySeconds }) => affinitySeconds > 0)) this.#affine.add(key);
+      else this.#affine.delete(key);
+    }
   }
 }
 
