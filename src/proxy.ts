@@ -17,7 +17,7 @@ import { Reconciler } from './reconcile/reconciler.ts';
 import { pause } from './reconcile/wake.ts';
 import type { Source } from './source/source.ts';
 
-export interface ProxyOptions {
+export interface NodeProxyOptions {
   readonly options: Options;
   readonly nodeName: string;
   readonly source: Source;
@@ -36,12 +36,12 @@ export interface ProxyOptions {
 /** kube-proxy's: everything is read back and compared once an hour, whatever happens. */
 const FULL_PERIOD_MS = 3_600_000;
 
-export class Proxy {
+export class NodeProxy {
   readonly cluster: Cluster;
   readonly reconciler: Reconciler;
-  readonly #given: ProxyOptions;
+  readonly #given: NodeProxyOptions;
 
-  constructor(given: ProxyOptions) {
+  constructor(given: NodeProxyOptions) {
     this.#given = given;
     this.cluster = new Cluster(given.requiredKinds ? { requiredKinds: given.requiredKinds } : {});
     this.reconciler = new Reconciler({
