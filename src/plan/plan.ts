@@ -81,6 +81,8 @@ export interface ServicePlan {
   readonly createdAt: number;
   /** 0 for none. */
   readonly affinitySeconds: number;
+  /** The Service's, the same for each of its ports; 0 for none. A firewall of this node must let it in. */
+  readonly healthCheckNodePort: number;
   /** Sorted by address, then port. Equal for the same objects in any order. */
   readonly pools: Readonly<Record<Pool, readonly PlanEndpoint[]>>;
   readonly frontEnds: readonly FrontEnd[];

@@ -65,6 +65,7 @@ function planPort(
     family: context.family,
     createdAt: service.createdAt,
     affinitySeconds: service.affinitySeconds,
+    healthCheckNodePort: service.healthCheckNodePort,
     pools,
     frontEnds: frontEndsOf(service, port, clusterIP, pools, context),
     endpoints: selected.map(toDecision),
