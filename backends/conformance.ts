@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { IpFamily, ObjectKey, ServiceValue, SliceValue } from '../src/cluster/values.ts';
+import { canonicalIP } from '../src/net/ip.ts';
 import type { CommandRunner } from '../src/node/runner.ts';
 import type { NodePlan, ServicePlan } from '../src/plan/plan.ts';
 import { Planner } from '../src/plan/planner.ts';
@@ -245,9 +246,9 @@ const V6_NODE = buildNodePlan({
 
 /** The cases are written in IPv4; the other family sees the same numbers in its own notation. */
 function toFamily(address: string, family: IpFamily): string {
-  return family === 'IPv4'
-    ? address
-    : `fd00:${address.split('.').slice(0, 2).join(':')}::${address.split('.').slice(2).join(':')}`;
+  if (family === 'IPv4') return address;
+  const [a, b, c, d] = address.split('.');
+  return canonicalIP(`fd00:${a}:${b}::${c}:${d}`) ?? address;
 }
 
 function localised(service: ServiceValue | undefined, family: IpFamily): ServiceValue | undefined {

@@ -10,7 +10,8 @@ import { TABLE } from './names.ts';
 import { inspect, recognise } from './observe.ts';
 import { missingFrom } from './probe.ts';
 import { NftStep } from './step.ts';
-import { parseListing, type TableModel } from './syntax/listing.ts';
+import { parseListing } from './syntax/listing.ts';
+import type { TableModel } from './syntax/model.ts';
 
 export interface NftablesOptions {
   readonly family: IpFamily;
@@ -102,7 +103,7 @@ class NftablesBackend implements Backend {
 
   async audit(): Promise<readonly string[]> {
     // Elements are left out: listing them costs what a change must not. Sets, chains and rules are all looked at.
-    return inspect(this.family, await this.#list(['--terse']), this.#model);
+    return inspect(this.family, await this.#list(['--terse']), this.#model.structure());
   }
 
   async check(step: Step): Promise<void> {

@@ -6,13 +6,16 @@ import { TABLE } from './names.ts';
 import type { Elements, TableObjects } from './objects.ts';
 
 export interface Delta {
+  /** Name → hook, for base chains. */
   readonly newChains: ReadonlyMap<string, string | undefined>;
+  /** Base chains whose hook or priority changes, which the kernel does not allow in place: made anew. */
+  readonly movedChains: readonly string[];
   /** Chains whose rules change, or which are no longer wanted. */
   readonly flushedChains: readonly string[];
   /** No longer wanted. They are emptied now and deleted later: see `collectScript`. */
   readonly staleChains: readonly string[];
   readonly rules: ReadonlyMap<string, readonly string[]>;
-  readonly removedSets: readonly string[];
+  readonly removedSets: ReadonlyMap<string, 'set' | 'map'>;
   readonly newSets: ReadonlyMap<string, string>;
   readonly removedElements: ReadonlyMap<string, readonly string[]>;
   readonly newElements: ReadonlyMap<string, Elements>;
@@ -21,34 +24,47 @@ export interface Delta {
 /** What changes between two contents of a table. */
 export function compare(before: TableObjects, after: TableObjects): Delta {
   const newSets = new Map<string, string>();
-  const removedSets: string[] = [];
+  const removedSets = new Map<string, 'set' | 'map'>();
+  const remove = (name: string, declaration: string): void => {
+    removedSets.set(name, declaration.startsWith('map') ? 'map' : 'set');
+  };
   for (const [name, declaration] of after.sets) {
     const there = before.sets.get(name);
     if (there === declaration) continue;
-    if (there !== undefined) removedSets.push(name);
+    if (there !== undefined) remove(name, there);
     newSets.set(name, declaration);
   }
-  for (const name of before.sets.keys()) if (!after.sets.has(name)) removedSets.push(name);
+  for (const [name, declaration] of before.sets) if (!after.sets.has(name)) remove(name, declaration);
 
-  const chains = compareChains(before, after, new Set(removedSets));
-  const elements = compareElements(before, after, new Set(removedSets));
+  const chains = compareChains(before, after, removedSets);
+  const elements = compareElements(before, after, removedSets);
   return { ...chains, ...elements, newSets, removedSets };
 }
 
 function compareChains(
   before: TableObjects,
   after: TableObjects,
-  removedSets: ReadonlySet<string>,
-): Pick<Delta, 'newChains' | 'flushedChains' | 'staleChains' | 'rules'> {
+  removedSets: ReadonlyMap<string, unknown>,
+): Pick<Delta, 'newChains' | 'movedChains' | 'flushedChains' | 'staleChains' | 'rules'> {
   const newChains = new Map<string, string | undefined>();
+  const movedChains: string[] = [];
   const flushedChains: string[] = [];
   const staleChains: string[] = [];
   const rules = new Map<string, readonly string[]>();
   for (const [name, wanted] of after.chains) {
     const there = before.chains.get(name);
-    if (there === undefined) newChains.set(name, after.hooks.get(name));
-    else if (sameTexts(there, wanted) && !mentions(wanted, removedSets)) continue;
-    else flushedChains.push(name);
+    const hook = after.hooks.get(name);
+    if (there === undefined) {
+      newChains.set(name, hook);
+    } else if (before.hooks.get(name) !== hook) {
+      flushedChains.push(name);
+      movedChains.push(name);
+      newChains.set(name, hook);
+    } else if (sameTexts(there, wanted) && !mentions(wanted, removedSets)) {
+      continue;
+    } else {
+      flushedChains.push(name);
+    }
     rules.set(name, wanted);
   }
   for (const name of before.chains.keys()) {
@@ -56,11 +72,11 @@ function compareChains(
     flushedChains.push(name);
     staleChains.push(name);
   }
-  return { newChains, flushedChains, staleChains, rules };
+  return { newChains, movedChains, flushedChains, staleChains, rules };
 }
 
 /** A set that is made anew cannot go while a rule looks into it: such a rule is written again behind it. */
-function mentions(rules: readonly string[], sets: ReadonlySet<string>): boolean {
+function mentions(rules: readonly string[], sets: ReadonlyMap<string, unknown>): boolean {
   if (sets.size === 0) return false;
   return rules.some((rule) => [...rule.matchAll(/@(\S+)/g)].some((match) => sets.has(match[1] ?? '')));
 }
@@ -72,7 +88,7 @@ function sameTexts(a: readonly string[], b: readonly string[]): boolean {
 function compareElements(
   before: TableObjects,
   after: TableObjects,
-  removedSets: ReadonlySet<string>,
+  removedSets: ReadonlyMap<string, unknown>,
 ): Pick<Delta, 'removedElements' | 'newElements'> {
   const removedElements = new Map<string, string[]>();
   const newElements = new Map<string, Elements>();
@@ -104,7 +120,7 @@ export function isEmpty(delta: Delta): boolean {
     delta.flushedChains.length === 0 &&
     delta.rules.size === 0 &&
     delta.newSets.size === 0 &&
-    delta.removedSets.length === 0 &&
+    delta.removedSets.size === 0 &&
     delta.newElements.size === 0 &&
     delta.removedElements.size === 0
   );
@@ -117,14 +133,15 @@ export function isEmpty(delta: Delta): boolean {
 export function script(family: IpFamily, delta: Delta): string[] {
   const table = `${nftFamily(family)} ${TABLE}`;
   const lines = [`add table ${table} { comment "rules for kube-proxy" ; }`];
+  for (const chain of delta.flushedChains) lines.push(`flush chain ${table} ${chain}`);
+  for (const chain of delta.movedChains) lines.push(`delete chain ${table} ${chain}`);
   for (const [chain, hook] of delta.newChains) {
     lines.push(`add chain ${table} ${chain}${hook === undefined ? '' : ` { ${hook} ; }`}`);
   }
-  for (const chain of delta.flushedChains) lines.push(`flush chain ${table} ${chain}`);
   for (const [set, keys] of delta.removedElements) {
     lines.push(...elementLines(`delete element ${table} ${set}`, keys));
   }
-  for (const set of delta.removedSets) lines.push(`delete set ${table} ${set}`);
+  for (const [set, kind] of delta.removedSets) lines.push(`delete ${kind} ${table} ${set}`);
   for (const [set, declaration] of delta.newSets) {
     const brace = declaration.indexOf(' ');
     lines.push(`add ${declaration.slice(0, brace)} ${table} ${set}${declaration.slice(brace)}`);

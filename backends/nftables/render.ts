@@ -2,14 +2,16 @@
  * One plan to its objects in the table. Shared objects (a chain per number of endpoints, a chain per list of
  * sources) are written by every plan that needs them, always with the same content.
  */
+
+import type { Protocol } from '../../src/cluster/values.ts';
 import { disjointCidrs } from '../../src/net/ip.ts';
-import type { FrontEnd, NodePlan, PlanEndpoint, Route, ServicePlan } from '../../src/plan/plan.ts';
+import type { FrontEnd, NodePlan, Route, ServicePlan } from '../../src/plan/plan.ts';
 import { affinityChain, renderAffinity } from './affinity.ts';
-import { fromPod, markForMasquerade, NODE_PORT_KEY, nftFamily, serviceKey } from './dialect.ts';
+import { fromPod, markForMasquerade, nftFamily } from './dialect.ts';
 import { commentText, serviceBase, shortHash } from './names.ts';
 import type { TableObjects } from './objects.ts';
 import { reachable } from './reachable.ts';
-import type { EndpointMap } from './skeleton.ts';
+import { type EndpointMapKind, endpointKey, endpointMap } from './skeleton.ts';
 
 type Balance = Extract<Route, { action: 'balance' }>;
 
@@ -46,28 +48,32 @@ function renderFrontEnd(plan: ServicePlan, frontEnd: FrontEnd, node: NodePlan, o
     out.element(nodePort ? 'no-endpoint-nodeports' : 'no-endpoint-services', key, value(target));
     return;
   }
-  const map = nodePort ? 'nodeport-endpoints' : 'endpoints';
-  const target = insideChain(plan, frontEnd, inside, map, node, out);
+  const kind = nodePort ? 'nodeport-endpoints' : 'endpoints';
+  const target = insideChain(plan, frontEnd, inside, kind, node, out);
   out.element(nodePort ? 'service-nodeports' : 'service-ips', key, value(`goto ${target}`));
-  if (plan.affinitySeconds === 0) renderEndpoints(map, key, plan.pools[inside.pool], out);
+  renderEndpoints(plan, frontEnd, kind, inside, out);
 
   if (outside.action === 'balance' && outside.pool === inside.pool) return;
-  const localMap = nodePort ? 'local-nodeport-endpoints' : 'local-endpoints';
+  const localKind = nodePort ? 'local-nodeport-endpoints' : 'local-endpoints';
   let verdict = 'drop';
   if (outside.action === 'balance') {
-    verdict = `goto ${poolChain(plan, outside, localMap, node, out)}`;
-    if (plan.affinitySeconds === 0) renderEndpoints(localMap, key, plan.pools[outside.pool], out);
+    verdict = `goto ${poolChain(plan, outside, localKind, node, out)}`;
+    renderEndpoints(plan, frontEnd, localKind, outside, out);
   }
   out.element(nodePort ? 'local-nodeports' : 'local-ips', key, value(verdict));
 }
 
 function renderEndpoints(
-  map: EndpointMap,
-  key: string,
-  endpoints: readonly PlanEndpoint[],
+  plan: ServicePlan,
+  frontEnd: FrontEnd,
+  kind: EndpointMapKind,
+  { pool }: Balance,
   out: TableObjects,
 ): void {
-  endpoints.forEach(({ address, port }, index) => {
+  if (plan.affinitySeconds > 0) return;
+  const map = endpointMap(kind, plan.protocol);
+  const key = frontEnd.kind === 'nodePort' ? `${frontEnd.port}` : `${frontEnd.address} . ${frontEnd.port}`;
+  plan.pools[pool].forEach(({ address, port }, index) => {
     out.element(map, `${key} . ${index}`, ` : ${address} . ${port}`);
   });
 }
@@ -80,11 +86,11 @@ function insideChain(
   plan: ServicePlan,
   frontEnd: FrontEnd,
   inside: Balance,
-  map: EndpointMap,
+  kind: EndpointMapKind,
   node: NodePlan,
   out: TableObjects,
 ): string {
-  const target = poolChain(plan, inside, map, node, out);
+  const target = poolChain(plan, inside, kind, node, out);
   if (frontEnd.kind === 'clusterIP') return target;
   const { pod, other } = frontEnd.routes;
   const everyone = [pod, inside, other].every((route) => route.action === 'balance' && route.masquerade);
@@ -109,12 +115,12 @@ function insideChain(
 function poolChain(
   plan: ServicePlan,
   route: Balance,
-  map: EndpointMap,
+  kind: EndpointMapKind,
   node: NodePlan,
   out: TableObjects,
 ): string {
   if (plan.affinitySeconds > 0) return affinityChain(plan, route.pool);
-  return pickChain(map, plan.pools[route.pool].length, node, out);
+  return pickChain(plan.protocol, kind, plan.pools[route.pool].length, node, out);
 }
 
 /**
@@ -122,29 +128,22 @@ function poolChain(
  * the number be missing, in the instant in which a packet meets the old verdict and the new elements, the first
  * endpoint takes it.
  */
-function pickChain(map: EndpointMap, count: number, node: NodePlan, out: TableObjects): string {
-  const name = `${PICK_PREFIX[map]}-${count}`;
+function pickChain(
+  protocol: Protocol,
+  kind: EndpointMapKind,
+  count: number,
+  node: NodePlan,
+  out: TableObjects,
+): string {
+  const name = `pick-${endpointMap(kind, protocol).replace(/-?endpoints$/, '')}-${count}`;
   if (out.chains.has(name)) return name;
   const ip = nftFamily(node.family);
-  const key =
-    map === 'nodeport-endpoints' || map === 'local-nodeport-endpoints'
-      ? NODE_PORT_KEY
-      : serviceKey(node.family);
-  const pick = `meta l4proto { tcp, udp, sctp } dnat ${ip} addr . port to ${key} . numgen random mod ${count} map @${map}`;
-  if (count === 1) {
-    out.chain(name, [pick]);
-  } else {
-    out.chain(name, [pick, `goto ${pickChain(map, 1, node, out)}`]);
-  }
+  const key = endpointKey(node.family, kind, protocol);
+  const map = endpointMap(kind, protocol);
+  const pick = `meta l4proto ${protocol.toLowerCase()} dnat ${ip} addr . port to ${key} . numgen random mod ${count} map @${map}`;
+  out.chain(name, count === 1 ? [pick] : [pick, `goto ${pickChain(protocol, kind, 1, node, out)}`]);
   return name;
 }
-
-const PICK_PREFIX: Record<EndpointMap, string> = {
-  endpoints: 'pick',
-  'local-endpoints': 'pick-local',
-  'nodeport-endpoints': 'pick-nodeport',
-  'local-nodeport-endpoints': 'pick-local-nodeport',
-};
 
 /** Services with the same list of allowed sources share one chain. */
 function firewallChain(sources: readonly string[], node: NodePlan, out: TableObjects): string {

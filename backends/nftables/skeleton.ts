@@ -2,7 +2,7 @@
  * The part of the table that does not depend on any Service: base chains, shared sets and maps, and the chains
  * between them. Hooks and priorities are kube-proxy's, which others order themselves against.
  */
-import type { IpFamily } from '../../src/cluster/values.ts';
+import { type IpFamily, PROTOCOLS, type Protocol } from '../../src/cluster/values.ts';
 import { compareText, disjointCidrs } from '../../src/net/ip.ts';
 import type { NodePlan } from '../../src/plan/plan.ts';
 import {
@@ -59,22 +59,45 @@ function declareSets(node: NodePlan, out: TableObjects): void {
     ),
   );
   out.set('firewall-ips', verdictMap(front, 'destinations that are subject to LoadBalancerSourceRanges'));
-  for (const pool of ENDPOINT_MAPS) out.set(pool.map, endpointMap(family, pool.nodePort));
+  for (const protocol of PROTOCOLS) {
+    for (const kind of ENDPOINT_MAPS) {
+      out.set(endpointMap(kind, protocol), endpointMapDeclaration(family, kind, protocol));
+    }
+  }
 }
 
-/** Where pick chains find endpoints: by front end and a number from 0 to one less than their count. */
-export const ENDPOINT_MAPS = [
-  { map: 'endpoints', nodePort: false },
-  { map: 'local-endpoints', nodePort: false },
-  { map: 'nodeport-endpoints', nodePort: true },
-  { map: 'local-nodeport-endpoints', nodePort: true },
+/**
+ * Where pick chains find endpoints: by front end and a number from 0 to one less than their count. A node port
+ * has no address to be found by. `local` ones are for outside senders under externalTrafficPolicy Local.
+ */
+const ENDPOINT_MAPS = [
+  'endpoints',
+  'local-endpoints',
+  'nodeport-endpoints',
+  'local-nodeport-endpoints',
 ] as const;
 
-export type EndpointMap = (typeof ENDPOINT_MAPS)[number]['map'];
+export type EndpointMapKind = (typeof ENDPOINT_MAPS)[number];
 
-function endpointMap(family: IpFamily, nodePort: boolean): string {
-  const key = nodePort ? NODE_PORT_KEY : serviceKey(family);
-  return `map { typeof ${key} . numgen random mod 65536 : ${nftFamily(family)} daddr . th dport ; }`;
+/**
+ * One map for each protocol: nft (1.0.6) refuses a new rule that looks into a map it finds in the kernel when
+ * the map's `typeof` names another protocol than the rule matches.
+ */
+export function endpointMap(kind: EndpointMapKind, protocol: Protocol): string {
+  return `${protocol.toLowerCase()}-${kind}`;
+}
+
+/** What an endpoint map is searched by, before the number. */
+export function endpointKey(family: IpFamily, kind: EndpointMapKind, protocol: Protocol): string {
+  const port = `${protocol.toLowerCase()} dport`;
+  const nodePort = kind === 'nodeport-endpoints' || kind === 'local-nodeport-endpoints';
+  return nodePort ? port : `${nftFamily(family)} daddr . ${port}`;
+}
+
+function endpointMapDeclaration(family: IpFamily, kind: EndpointMapKind, protocol: Protocol): string {
+  const key = endpointKey(family, kind, protocol);
+  const data = `${nftFamily(family)} daddr . ${protocol.toLowerCase()} dport`;
+  return `map { typeof ${key} . numgen random mod 65536 : ${data} ; }`;
 }
 
 function declareHooks(out: TableObjects): void {

@@ -8,6 +8,7 @@ export type IpFamily = 'IPv4' | 'IPv6';
 export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+export const PROTOCOLS: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];
 
 export type TrafficPolicy = 'Cluster' | 'Local';
 
