@@ -1,0 +1,97 @@
+/** `kube-rulesync dump` */
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { createBackend } from '../../../backends/registry.ts';
+import { IP_FAMILIES } from '../../cluster/values.ts';
+import type { FlagGroup } from '../../config/flags.ts';
+import type { Options } from '../../config/options.ts';
+import { createLogger } from '../../log/logger.ts';
+import { createRunner } from '../../node/runner.ts';
+import { NodeProxy } from '../../proxy.ts';
+import type { Source } from '../../source/source.ts';
+import { printingBackend } from '../dry-run.ts';
+import { CliError } from '../exit.ts';
+import { addFlags, readOptions } from '../flags.ts';
+import { nodeNameOf, ownAddresses } from '../node.ts';
+import { createSource, logProblems, tapped } from '../source.ts';
+
+const GROUPS: readonly FlagGroup[] = ['Cluster', 'Node', 'Rules', 'Output'];
+
+const EXAMPLES = `
+Examples:
+  # The rules that Services and EndpointSlices in a directory give on a node
+  kube-rulesync dump --manifests ./manifests --node-name worker-1 --cluster-cidr 10.244.0.0/16
+
+  # Look at another node's rules from anywhere, without being root
+  kube-rulesync dump --kubeconfig ~/.kube/config --node-name worker-2
+
+  # Would this kernel take them?
+  kube-rulesync dump --manifests ./manifests | nft --check -f -
+`;
+
+export function configure(command: Command): void {
+  command
+    .description(
+      'Prints what would be given to the tools to program a node that has no rules yet, for both IP families.',
+    )
+    .addHelpText('after', EXAMPLES)
+    .action(async () => {
+      for (const text of await dump(readOptions(command))) process.stdout.write(text);
+    });
+  addFlags(command, GROUPS);
+}
+
+/** How often a server is asked before a command that answers once gives up. */
+const ATTEMPTS = 3;
+
+/** The native text, in pieces; nothing is printed before all of it is there. */
+async function dump(options: Options): Promise<readonly string[]> {
+  const log = await createLogger({ verbosity: options.verbosity, format: options.loggingFormat });
+  // Here people want results, and to know what was left out: that a list was fetched is no news.
+  if (log.level === 'info') log.level = 'warn';
+  const nodeName = nodeNameOf(options);
+  const source = impatient(tapped(await createSource(options, nodeName, false, log), logProblems(log)));
+  const pieces: string[] = [];
+  const backends = IP_FAMILIES.map(async (family) =>
+    printingBackend(await createBackend(options.proxyMode, { family, runner: createRunner() }), (text) => {
+      pieces.push(text);
+    }),
+  );
+  const here = nodeName === hostname().trim().toLowerCase();
+  const proxy: NodeProxy = new NodeProxy({
+    options,
+    nodeName,
+    source,
+    backends: await Promise.all(backends),
+    nodeAddresses: () => (here ? ownAddresses() : (proxy.cluster.node?.addresses ?? [])),
+    log,
+    requiredKinds: ['Service', 'EndpointSlice', 'Node', 'ServiceCIDR'],
+    observeFirst: false,
+  });
+  await proxy.syncOnce(new AbortController().signal);
+  return pieces;
+}
+
+/** A daemon waits for its API server for as long as it takes; a command that answers once does not. */
+function impatient(source: Source): Source {
+  return {
+    description: source.description,
+    async run(sink, signal) {
+      const over = new AbortController();
+      const failures = new Map<string, number>();
+      let failure: CliError | undefined;
+      const watched = tapped(source, {
+        status(kind, { state, error }) {
+          if (state !== 'retrying') return;
+          const count = (failures.get(kind) ?? 0) + 1;
+          failures.set(kind, count);
+          if (count < ATTEMPTS) return;
+          failure ??= new CliError(`${source.description}: ${error ?? 'cannot be read'}`);
+          over.abort();
+        },
+      });
+      await watched.run(sink, AbortSignal.any([signal, over.signal]));
+      if (failure) throw failure;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** How the program ends: with 0, or with 1 and one line on stderr that says what went wrong. */
+import { CommanderError } from 'commander';
+
+export const OK = 0;
+export const FAILED = 1;
+
+/** Something the user can mend. The message is what they see. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+}
+
+/**
+ * The text for stderr, empty where the error has been told already. A stack trace is for whoever asked for detail.
+ */
+export function errorText(error: unknown, withStack: boolean): string {
+  if (error instanceof CommanderError) return '';
+  if (!(error instanceof Error)) return `error: ${String(error)}\n`;
+  const stack = withStack && !(error instanceof CliError) ? error.stack : undefined;
+  return `${error.message
+    .split('\n')
+    .map((line) => `error: ${line}`)
+    .join('\n')}\n${stack === undefined ? '' : `${stack}\n`}`;
+}
+
+/**
+ * Whoever reads stdout may stop reading (`| head`): that ends the program quietly. Nobody listening to stderr ends
+ * nothing.
+ */
+export function toleratePipes(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(OK);
+    throw error;
+  });
+  process.stderr.on('error', () => undefined);
+}

@@ -1,0 +1,76 @@
+/** The commands of the program. Each one's own code, and its flags, are loaded when it is called. */
+import { Command, CommanderError } from 'commander';
+import { VERSION } from '../version.ts';
+import { errorText, FAILED, OK, toleratePipes } from './exit.ts';
+import { normalizeArguments } from './normalize.ts';
+
+interface CommandModule {
+  /** Gives the command its flags, examples and action. */
+  configure(command: Command): void;
+}
+
+interface CommandSpec {
+  readonly summary: string;
+  readonly load: () => Promise<CommandModule>;
+}
+
+const COMMANDS: Readonly<Record<string, CommandSpec>> = {
+  run: {
+    summary: 'program this node, and keep it up to date',
+    load: () => import('./commands/run.ts'),
+  },
+  dump: {
+    summary: 'print the rules for a node, and change nothing',
+    load: () => import('./commands/dump.ts'),
+  },
+  version: {
+    summary: 'print the version of this program and of the tools it uses',
+    load: () => import('./commands/version.ts'),
+  },
+};
+
+const EXAMPLES = `
+Examples:
+  kube-rulesync run --kubeconfig /etc/kube-rulesync/kubeconfig --cluster-cidr 10.244.0.0/16
+  kube-rulesync dump --manifests ./manifests --node-name worker-1
+  kube-rulesync run --help
+`;
+
+/** Runs the program on its arguments (without node and script). Resolves with the exit code; never rejects. */
+export async function main(argv: readonly string[]): Promise<number> {
+  toleratePipes();
+  const program = createProgram();
+  try {
+    await program.parseAsync(normalizeArguments(argv, Object.keys(COMMANDS)), { from: 'user' });
+    return OK;
+  } catch (error) {
+    process.stderr.write(errorText(error, wantsStacks(program)));
+    return error instanceof CommanderError ? error.exitCode : FAILED;
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command('kube-rulesync')
+    .description(
+      "Does kube-proxy's job: watches Services and EndpointSlices and programs this node's kernel.",
+    )
+    .version(`kube-rulesync ${VERSION}`, '--version', 'print the version of this program')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .addHelpText('after', EXAMPLES)
+    .configureHelp({ showGlobalOptions: false })
+    .exitOverride();
+  for (const [name, spec] of Object.entries(COMMANDS)) {
+    program.command(name).summary(spec.summary).helpOption('-h, --help', 'print this help');
+  }
+  program.hook('preSubcommand', async (_program, command) => {
+    const spec = COMMANDS[command.name()];
+    if (spec) (await spec.load()).configure(command);
+  });
+  return program;
+}
+
+/** From `-v 4` on, whichever command has it. */
+function wantsStacks(program: Command): boolean {
+  return program.commands.some((command) => Number(command.getOptionValue('v')) >= 4);
+}
