@@ -1,0 +1,128 @@
+import { describe, expect, it, test } from 'vitest';
+import { parseManifest } from './documents.ts';
+import { ManifestError } from './manifest-error.ts';
+
+async function read(text: string): Promise<[string, unknown][]> {
+  return (await parseManifest(text, 'web.yaml')).map(({ object, where }) => [where, object]);
+}
+
+async function failure(text: string): Promise<ManifestError> {
+  try {
+    await parseManifest(text, 'web.yaml');
+  } catch (error) {
+    if (error instanceof ManifestError) return error;
+    throw error;
+  }
+  throw new Error('expected it not to parse');
+}
+
+describe('parseManifest', () => {
+  it('reads several documents, and says in which line each begins', async () => {
+    const text = '# the web\n---\nkind: Service\n---\n---\nnull\n...\n---\n# then\nkind: Node\n';
+    expect(await read(text)).toEqual([
+      ['web.yaml:3', { kind: 'Service' }],
+      ['web.yaml:10', { kind: 'Node' }],
+    ]);
+  });
+
+  test.for([
+    ['nothing', ''],
+    ['comments', '# nothing\n'],
+    ['no objects', '--- 5\n--- text\n--- [1, 2]\n'],
+    ['a list in JSON', '[{"kind": "Service"}]'],
+  ] as const)('finds nothing in %s', async ([, text]) => {
+    expect(await read(text)).toEqual([]);
+  });
+
+  it('reads JSON, whatever its blanks', async () => {
+    expect(await read('\uFEFF\n{\n\t"kind": "Service",\n\t"spec": {}\n}\n')).toEqual([
+      ['web.yaml', { kind: 'Service', spec: {} }],
+    ]);
+  });
+
+  it('reads YAML that begins as JSON does', async () => {
+    expect(await read('{kind: Service}\n---\nkind: Node\n')).toEqual([
+      ['web.yaml:1', { kind: 'Service' }],
+      ['web.yaml:3', { kind: 'Node' }],
+    ]);
+  });
+
+  it('reads anchors, and the merge key of YAML 1.1', async () => {
+    const text = 'kind: Service\na: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n';
+    expect(await read(text)).toEqual([
+      ['web.yaml:1', { kind: 'Service', a: { x: 1 }, b: { x: 1 }, c: { x: 1, y: 2 } }],
+    ]);
+  });
+
+  it('opens lists of anything', async () => {
+    const text =
+      'apiVersion: v1\nkind: List\nitems:\n- {kind: Service, a: 1}\n- 7\n- {kind: List, items: [{kind: Node}]}\n';
+    expect(await read(text)).toEqual([
+      ['web.yaml:1 items[0]', { kind: 'Service', a: 1 }],
+      ['web.yaml:1 items[2] items[0]', { kind: 'Node' }],
+    ]);
+  });
+
+  it("opens the API's own lists, whose items do not say what they are", async () => {
+    const list = {
+      kind: 'EndpointSliceList',
+      apiVersion: 'discovery.k8s.io/v1',
+      metadata: { resourceVersion: '1' },
+      items: [{ metadata: { name: 'a' } }, { kind: 'EndpointSlice', metadata: { name: 'b' } }],
+    };
+    const apiVersion = 'discovery.k8s.io/v1';
+    expect(await read(JSON.stringify(list))).toEqual([
+      ['web.yaml items[0]', { kind: 'EndpointSlice', apiVersion, metadata: { name: 'a' } }],
+      ['web.yaml items[1]', { kind: 'EndpointSlice', apiVersion, metadata: { name: 'b' } }],
+    ]);
+  });
+
+  test.for([
+    [
+      'a: 1\n---\nb: c: d\n',
+      'web.yaml:3:4: Nested mappings are not allowed in compact mappings\n  3 | b: c: d\n    |    ^',
+    ],
+    ['a: 1\na: 2\n', 'web.yaml:2:1: Map keys must be unique\n  2 | a: 2\n    | ^'],
+    [
+      '{\n\t"a": 1,\n\t"b" [\n\t\t2\n\t]\n}\n',
+      'web.yaml:3:6: Missing , or : between flow map items\n  3 |  "b" [\n    |      ^',
+    ],
+    [
+      'x: 1\n---\ny: *b\n',
+      'web.yaml:3:1: in the document that begins here: Unresolved alias (the anchor must be set before the alias): b\n' +
+        '  3 | y: *b\n    | ^',
+    ],
+  ] as const)('names the place where %j goes wrong', async ([text, message]) => {
+    expect((await failure(text)).message).toBe(message);
+  });
+
+  it('shows the part of a long line that matters', async () => {
+    const { message } = await failure(`a: "${'x'.repeat(300)}" y\n`);
+    const [, shown = '', mark = ''] = message.split('\n');
+    expect(shown.length).toBeLessThan(120);
+    expect(shown[mark.indexOf('^')]).toBe('y');
+  });
+
+  it('is not blown up by aliases of aliases', async () => {
+    const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
+    for (let level = 1; level < 10; level += 1) {
+      const alias = `*a${level - 1}`;
+      lines.push(`a${level}: &a${level} [${Array.from({ length: 10 }, () => alias).join(', ')}]`);
+    }
+    expect((await failure(lines.join('\n'))).message).toContain('Excessive alias count');
+  });
+
+  it('lets others run while it reads much', async () => {
+    let turns = 0;
+    let reading = true;
+    const count = (): void => {
+      turns += 1;
+      if (reading) setImmediate(count);
+    };
+    setImmediate(count);
+    const text = Array.from({ length: 3000 }, (_, index) => `---\nkind: Service\nn: ${index}\n`).join('');
+    expect(await read(text)).toHaveLength(3000);
+    reading = false;
+    expect(turns).toBeGreaterThan(1);
+  });
+});

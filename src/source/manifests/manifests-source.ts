@@ -1,0 +1,190 @@
+/** Manifests on disk, or on standard input, in place of an API server. */
+import { addAbortSignal, type Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { Logger } from '../../log/logger.ts';
+import type { Source, SourceSink, SourceStatus } from '../source.ts';
+import { ManifestFiles, type OnIgnored, readObjects } from './files.ts';
+import { ManifestError } from './manifest-error.ts';
+import { KINDS, reportAll, reportChanges, type Snapshot, snapshotOf } from './snapshot.ts';
+import { unreadableError } from './tree.ts';
+import { DirectoryWatcher } from './watcher.ts';
+
+export interface ManifestsOptions {
+  /** A directory (read with all below it), a file, or `-` for standard input. */
+  readonly path: string;
+  /** Whose Node is reported; those of others are not. */
+  readonly nodeName: string;
+  /** Go on reporting changes until stopped; otherwise everything is read once. */
+  readonly watch: boolean;
+  readonly log: Logger;
+  /** How often to look for changes nobody gave notice of (network file systems), in milliseconds; default 5,000. */
+  readonly rescanMs?: number;
+  /** What `-` reads; default the process's standard input. */
+  readonly stdin?: Readable;
+}
+
+const RESCAN_MS = 5_000;
+const STDIN = 'standard input';
+
+/**
+ * A source of Services, EndpointSlices, ServiceCIDRs and the own Node in YAML or JSON files. Each kind is
+ * reported once everything was read, be there any or not. A file that breaks is named in the log and in the
+ * status of every kind; what it said before stays.
+ *
+ * With `watch`, `run` ends when it is told to. Without, it ends when everything was reported; it then rejects
+ * with a `ManifestError` if any file could not be read, the rest having been reported all the same. In either
+ * case it rejects when the path is not there at the start, or standard input does not parse.
+ */
+export function createManifestsSource(options: ManifestsOptions): Source {
+  const { path, log } = options;
+  const onIgnored: OnIgnored = ({ kind, where }) => {
+    log.debug({ where, kind }, 'Not an object that a Service proxy reads');
+  };
+  return path === '-' ? stdinSource(options, onIgnored) : fileSource(options, onIgnored);
+}
+
+function stdinSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
+  return {
+    description: STDIN,
+    async run(sink, signal) {
+      sayStatus(sink, { state: 'listing', lastHeardAt: 0 });
+      if (options.stdin === undefined && process.stdin.isTTY) {
+        options.log.info('Reading manifests from standard input; end with Ctrl-D');
+      }
+      const manifest = await readAll(options.stdin ?? process.stdin, signal);
+      if (manifest === undefined) return;
+      reportAll(sink, snapshotOf(await readObjects(manifest, STDIN, options.nodeName, onIgnored)));
+      sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
+      if (options.watch) await aborted(signal);
+    },
+  };
+}
+
+/** Everything until the end; `undefined` when `signal` aborts before it. */
+async function readAll(input: Readable, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return await text(addAbortSignal(signal, input));
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw unreadableError(STDIN, error);
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function fileSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
+  const { path, log } = options;
+  return {
+    description: path,
+    async run(sink, signal) {
+      const watcher = new DirectoryWatcher((directory, error) => {
+        log.warn(
+          { directory, err: error },
+          'Cannot watch this directory; looking into it now and then instead',
+        );
+      });
+      const files = new ManifestFiles({
+        root: path,
+        nodeName: options.nodeName,
+        onDirectory: (directory, identity) => {
+          if (options.watch) watcher.want(directory, identity);
+        },
+        onIgnored,
+      });
+      try {
+        sayStatus(sink, { state: 'listing', lastHeardAt: 0 });
+        await files.refresh();
+        if (signal.aborted) return;
+        watcher.endRound();
+        const first = snapshotOf(files.objects());
+        reportAll(sink, first);
+        const errors = files.errors();
+        if (options.watch) await follow({ sink, signal, watcher, files, first, options });
+        else if (errors.length > 0) throw summary(path, errors);
+        else sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
+      } finally {
+        watcher.close();
+      }
+    },
+  };
+}
+
+interface Following {
+  readonly sink: SourceSink;
+  readonly signal: AbortSignal;
+  readonly watcher: DirectoryWatcher;
+  readonly files: ManifestFiles;
+  readonly first: Snapshot;
+  readonly options: ManifestsOptions;
+}
+
+/** Reports changes until told to stop. */
+async function follow({ sink, signal, watcher, files, first, options }: Following): Promise<void> {
+  const health = new Health(sink, options.log);
+  let told = first;
+  health.report(files.errors());
+  for (;;) {
+    await watcher.next(options.rescanMs ?? RESCAN_MS, signal);
+    if (signal.aborted) return;
+    try {
+      if (await files.refresh()) {
+        const now = snapshotOf(files.objects());
+        reportChanges(sink, told, now);
+        told = now;
+      }
+      watcher.endRound();
+      health.report(files.errors());
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      health.report([error]);
+    }
+  }
+}
+
+/** Says how the manifests are: in the status each time, in the log when it is news. */
+class Health {
+  readonly #sink: SourceSink;
+  readonly #log: Logger;
+  #known: ReadonlySet<string> = new Set();
+  #lastHeardAt = 0;
+
+  constructor(sink: SourceSink, log: Logger) {
+    this.#sink = sink;
+    this.#log = log;
+  }
+
+  report(errors: readonly ManifestError[]): void {
+    for (const { file, message } of errors) {
+      if (!this.#known.has(message)) {
+        this.#log.error({ file }, `${message}\nWhat was last read of it, if anything, stays in force`);
+      }
+    }
+    if (this.#known.size > 0 && errors.length === 0) this.#log.info('All manifests can be read again');
+    this.#known = new Set(errors.map(({ message }) => message));
+    const [first, ...others] = errors;
+    if (first === undefined) {
+      this.#lastHeardAt = Date.now();
+      sayStatus(this.#sink, { state: 'watching', lastHeardAt: this.#lastHeardAt });
+      return;
+    }
+    const [line = ''] = first.message.split('\n');
+    const error = others.length === 0 ? line : `${line} (and ${others.length} more)`;
+    sayStatus(this.#sink, { state: 'retrying', lastHeardAt: this.#lastHeardAt, error });
+  }
+}
+
+function sayStatus(sink: SourceSink, status: SourceStatus): void {
+  for (const kind of KINDS) sink.status(kind, status);
+}
+
+function summary(path: string, errors: readonly ManifestError[]): ManifestError {
+  const [only, ...others] = errors;
+  if (only !== undefined && others.length === 0) return only;
+  const list = errors.map(({ message }) => message).join('\n');
+  return new ManifestError(path, `${errors.length} manifests cannot be read\n${list}`);
+}
