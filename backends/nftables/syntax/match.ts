@@ -1,0 +1,51 @@
+/** Comparisons: `ip daddr != 10.0.0.0/8`, `tcp dport { 80, 443 }`, `ct state new`. */
+import type { Comparison, Expression, Lookup, MatchStatement } from './ast.ts';
+import { parseKey } from './elements.ts';
+import { parseLookup } from './expression.ts';
+import { expressionTypes, FLAG_TYPES } from './fields.ts';
+import { typedElements } from './lookup.ts';
+import type { Scanner } from './scanner.ts';
+
+const COMPARISONS: ReadonlyMap<string, Comparison> = new Map([
+  ['<', '<'],
+  ['lt', '<'],
+  ['>', '>'],
+  ['gt', '>'],
+  ['<=', '<='],
+  ['le', '<='],
+  ['>=', '>='],
+  ['ge', '>='],
+]);
+
+/** Parses what follows the left side. */
+export function parseMatch(scanner: Scanner, left: Expression): MatchStatement {
+  const operator = COMPARISONS.get(scanner.value);
+  if (operator !== undefined) {
+    scanner.advance();
+    return { kind: 'compare', left, operator, value: String(scanner.number('a number')) };
+  }
+  const equals = scanner.accept('==') || scanner.accept('eq');
+  const negated = !equals && (scanner.accept('!=') || scanner.accept('ne'));
+  const lookup = scanner.is('@') || scanner.is('{');
+  if (!lookup && !equals && expressionTypes(left).some((type) => FLAG_TYPES.has(type))) {
+    return { kind: 'flags', left, negated, flags: parseFlags(scanner) };
+  }
+  return {
+    kind: 'match',
+    left,
+    negated,
+    right: lookup ? parseLookup(scanner, left) : parseSingle(scanner, left),
+  };
+}
+
+function parseSingle(scanner: Scanner, left: Expression): Lookup {
+  const start = scanner.mark();
+  const element = { key: parseKey(scanner) };
+  return { kind: 'elements', elements: typedElements(scanner, start, expressionTypes(left), [element]) };
+}
+
+function parseFlags(scanner: Scanner): string[] {
+  const flags = new Set([scanner.word('a flag')]);
+  while (scanner.accept(',') || scanner.accept('|')) flags.add(scanner.word('a flag'));
+  return [...flags].sort();
+}
