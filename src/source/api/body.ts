@@ -26,6 +26,7 @@ export function readBody(
     let bytes = false;
     let settled = false;
     let timer: NodeJS.Timeout | undefined;
+    let idleMs = limits.idleMs();
 
     const settle = (error?: unknown) => {
       if (settled) return;
@@ -38,8 +39,9 @@ export function readBody(
 
     // One timer that looks at the clock, instead of one that every chunk puts off.
     const watchClock = () => {
+      clearTimeout(timer);
       const now = performance.now();
-      const idleMs = limits.idleMs();
+      idleMs = limits.idleMs();
       const idleLeft = heardAt + idleMs - now;
       const totalLeft = startedAt + (limits.totalMs ?? Number.POSITIVE_INFINITY) - now;
       if (totalLeft <= 0) {
@@ -61,7 +63,10 @@ export function readBody(
         onChunk(chunk);
       } catch (error) {
         settle(error);
+        return;
       }
+      // What came may have made the limit shorter than what the timer is set to.
+      if (limits.idleMs() < idleMs) watchClock();
     });
     body.on('end', () => settle());
     body.on('error', (error) =>

@@ -252,9 +252,9 @@ class Reflector {
     }
   }
 
-  /** The resourceVersion is of no use: everything is to be fetched, whatever its version. */
+  /** Everything is to be fetched. But for a fault of our own, our resourceVersion is then of no use. */
   #forget(reason: RelistReason): void {
-    this.#resourceVersion = undefined;
+    if (reason !== 'fault') this.#resourceVersion = undefined;
     // Until there was a first list, it is still the first.
     this.#relist = this.#known === 'listed' ? reason : 'first';
   }
