@@ -289,6 +289,17 @@ describe('watching', () => {
     await until(() => cluster.service('default/c') !== undefined);
   });
 
+  it('sees what is put into a directory that took the place of another', async () => {
+    write('sub/a.yaml', service('a'));
+    const { cluster } = await start();
+    renameSync(file('sub'), file('.away'));
+    write('sub/b.yaml', service('b'));
+    await until(() => cluster.service('default/b') !== undefined);
+    write('sub/c.yaml', service('c'));
+    await until(() => cluster.service('default/c') !== undefined);
+    expect(serviceKeys(cluster)).toEqual(['default/b', 'default/c']);
+  });
+
   it('sees files that editors put in the place of others', async () => {
     write('a.yaml', service('a'));
     const { cluster } = await start();
@@ -423,6 +434,19 @@ describe('watching', () => {
     ]);
     rmSync(file('a.yaml'));
     await until(() => cluster.allProblems().length === 0);
+  });
+});
+
+describe('problems of an object whose value goes', () => {
+  it('stay', async () => {
+    write('a.yaml', service('a'));
+    write('b.yaml', service('a', '10.96.0.2'));
+    const { cluster } = await start();
+    const twice = `Service default/a: : is in ${file('a.yaml')}:2 and again in ${file('b.yaml')}:2; the latter counts`;
+    expect(said(cluster)).toEqual([twice]);
+    write('b.yaml', service('a', 'None'));
+    await until(() => cluster.service('default/a') === undefined);
+    expect(said(cluster)).toEqual([twice]);
   });
 });
 
