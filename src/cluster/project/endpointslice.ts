@@ -58,7 +58,7 @@ export function projectEndpointSlice(object: unknown): Projection<SliceValue> {
     kind: 'EndpointSlice',
     namespace: identified.namespace,
     name: identified.name,
-    serviceName: interned(serviceName),
+    serviceName,
     family,
     ports: readPorts(identified.object, findings),
     endpoints: readEndpoints(identified.object, family, findings),

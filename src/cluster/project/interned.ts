@@ -1,5 +1,5 @@
 /**
- * One copy of text that thousands of objects repeat: node, zone, Service and port names. JSON.parse makes a
+ * One copy of text that thousands of objects repeat: names of nodes, zones, namespaces and ports. JSON.parse makes a
  * new string each time, which for 250,000 endpoints is tens of megabytes of the same few node names.
  */
 
