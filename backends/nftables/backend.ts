@@ -10,6 +10,7 @@ import { TABLE } from './names.ts';
 import { inspect, recognise } from './observe.ts';
 import { missingFrom } from './probe.ts';
 import { NftStep } from './step.ts';
+import { NftSyntaxError } from './syntax/error.ts';
 import { parseListing } from './syntax/listing.ts';
 import type { TableModel } from './syntax/model.ts';
 
@@ -32,6 +33,8 @@ class NftablesBackend implements Backend {
   readonly #model: NftModel;
   /** What the kernel held when it was last read; forgotten once it has been brought up to date. */
   #observed: TableModel | undefined;
+  /** The table is there and cannot be read: it has to be made anew. */
+  #unreadable = false;
 
   constructor({ family, runner }: NftablesOptions) {
     this.family = family;
@@ -70,7 +73,15 @@ class NftablesBackend implements Backend {
   }
 
   async observe(): Promise<void> {
-    this.#observed = await this.#list([]);
+    this.#unreadable = false;
+    try {
+      this.#observed = await this.#list([]);
+    } catch (error) {
+      // A listing may hold what this program has never heard of: then the table is replaced, in one transaction.
+      if (!(error instanceof NftSyntaxError)) throw error;
+      this.#observed = parseListing('');
+      this.#unreadable = true;
+    }
   }
 
   /**
@@ -84,11 +95,13 @@ class NftablesBackend implements Backend {
       observed && ((wanted) => recognise(this.family, observed, wanted)),
     );
     const lines = isEmpty(delta) ? [] : script(this.family, delta);
+    if (this.#unreadable) lines.unshift(...this.#deleteTable());
     return {
       steps: lines.length === 0 ? [] : [this.#step(lines, change)],
       commit: () => {
         commit();
         this.#observed = undefined;
+        this.#unreadable = false;
       },
     };
   }
@@ -116,10 +129,14 @@ class NftablesBackend implements Backend {
   }
 
   async cleanup(): Promise<readonly Leftover[]> {
-    const table = `${nftFamily(this.family)} ${TABLE}`;
-    // Adding it first makes deleting it harmless when there is none.
-    await this.#run(['nft', '-f', '-'], [`add table ${table}\n`, `delete table ${table}\n`]);
+    await this.#run(['nft', '-f', '-'], this.#deleteTable());
     return [];
+  }
+
+  /** Adding it first makes deleting it harmless when there is none. */
+  #deleteTable(): string[] {
+    const table = `${nftFamily(this.family)} ${TABLE}`;
+    return [`add table ${table}\n`, `delete table ${table}\n`];
   }
 
   #step(lines: readonly string[], change: Change | undefined): Step {
