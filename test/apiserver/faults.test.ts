@@ -61,12 +61,18 @@ describe('the first list', () => {
     expect(sink.keys('Node')).toEqual(['node1']);
     expect(sink.keys('ServiceCIDR')).toEqual(['kubernetes']);
     expect(
-      api.requests.map(({ path, query }) => [path, query.labelSelector, query.fieldSelector]).sort(),
+      api.requests
+        .map(({ path, query }) => ({ path, label: query.labelSelector, field: query.fieldSelector }))
+        .sort((a, b) => a.path.localeCompare(b.path)),
     ).toEqual([
-      ['/api/v1/nodes', undefined, 'metadata.name=node1'],
-      ['/api/v1/services', '!service.kubernetes.io/service-proxy-name', 'spec.clusterIP!=None'],
-      ['/apis/discovery.k8s.io/v1/endpointslices', '!service.kubernetes.io/headless', undefined],
-      ['/apis/networking.k8s.io/v1/servicecidrs', undefined, undefined],
+      { path: '/api/v1/nodes', field: 'metadata.name=node1' },
+      {
+        path: '/api/v1/services',
+        label: '!service.kubernetes.io/service-proxy-name',
+        field: 'spec.clusterIP!=None',
+      },
+      { path: '/apis/discovery.k8s.io/v1/endpointslices', label: '!service.kubernetes.io/headless' },
+      { path: '/apis/networking.k8s.io/v1/servicecidrs' },
     ]);
     const [first] = api.requests;
     expect(first?.headers).toMatchObject({ accept: 'application/json', 'user-agent': 'kube-rulesync/test' });

@@ -1,6 +1,4 @@
 /** What the API server, or the way to it, refused; the reason is a field, so that nobody parses the text. */
-import type { IncomingMessage } from 'node:http';
-
 export type ApiErrorReason =
   /** No answer: name not found, connection refused, TLS not accepted, no headers in time. */
   | 'unreachable'
@@ -55,29 +53,6 @@ export class ApiError extends Error {
 export function errorText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
-}
-
-/** A bad answer explains itself in a few hundred bytes; more is not read. */
-const MAX_STATUS_BYTES = 64 * 1024;
-
-/** Reads the Status a refused request is answered with. `what` is the request in words: `list services`. */
-export async function errorOfResponse(response: IncomingMessage, what: string): Promise<ApiError> {
-  const code = response.statusCode ?? 0;
-  let status: unknown;
-  let text = '';
-  try {
-    for await (const chunk of response) {
-      if (text.length < MAX_STATUS_BYTES) text += String(chunk);
-    }
-    status = JSON.parse(text);
-  } catch {
-    // Proxies answer in HTML, or not at all: the HTTP status says enough.
-  }
-  const retryAfterMs = parseRetryAfter(response.headers['retry-after'], Date.now());
-  return errorOfStatus(status, what, {
-    status: code,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
 }
 
 /** The error that a `Status` object means; `details.status` stands in for a missing `code`. */

@@ -2,8 +2,9 @@
 import http, { type Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Access, Credentials, Tls } from './access.ts';
-import { ApiError, errorOfResponse, errorText } from './api-error.ts';
+import { ApiError, errorText } from './api-error.ts';
 import type { ApiHooks, Log } from './options.ts';
+import { errorOfResponse } from './refusal.ts';
 
 /** Probes find a peer that went without a word, and keep load balancers from forgetting a quiet connection. */
 const TCP_KEEPALIVE_MS = 30_000;
@@ -104,7 +105,7 @@ export function createTransport({ credentials, userAgent, hooks, log }: Transpor
           return reject(new StaleConnection());
         }
         done('<error>');
-        const message = `${what}: ${credentials.server}: ${errorText(error)}${hintFor(error)}`;
+        const message = `${what}: ${credentials.server}: ${withHint(error)}`;
         reject(new ApiError('unreachable', message, { cause: error }));
       });
       outgoing.on('close', () => {
@@ -127,7 +128,7 @@ export function createTransport({ credentials, userAgent, hooks, log }: Transpor
       }
       const status = response.statusCode ?? 0;
       if (status >= 200 && status < 300) return response;
-      const error = await errorOfResponse(response, request.what);
+      const error = await errorOfResponse(response, request.what, request.responseMs);
       if (status !== 401) throw error;
       throw new ApiError(
         'unauthorized',
@@ -160,8 +161,10 @@ const HINTS: Readonly<Record<string, string>> = {
   EPROTO: ' (is it https at all?)',
 };
 
-function hintFor(error: NodeJS.ErrnoException): string {
-  return HINTS[error.code ?? ''] ?? '';
+/** OpenSSL's words; node's own advice to trust the system's authorities would help nobody here. */
+function withHint(error: NodeJS.ErrnoException): string {
+  const text = errorText(error).replace(/; if the root CA is installed locally.*$/, '');
+  return `${text}${HINTS[error.code ?? ''] ?? ''}`;
 }
 
 /** Keeps one agent for as long as the CA and the client certificate stay the same. */

@@ -86,7 +86,7 @@ export interface ApiServer {
   /** Takes a resource (plural) out of the server's API, or puts it back. */
   setServed(resource: string, served: boolean): void;
 
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Starts a server; it listens when the promise resolves. */

@@ -39,7 +39,7 @@ export interface ReplayServer {
   readonly url: string;
   /** Paths with queries, in order. */
   readonly requests: readonly string[];
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Answers each request (path and query) with what `respond` gives for it. Connections are kept. */

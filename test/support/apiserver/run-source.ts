@@ -31,7 +31,7 @@ export interface RunningSource {
   readonly logged: readonly string[];
   /** Milliseconds each failure made it wait. */
   readonly waits: readonly number[];
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** `master` alone reaches a server without credentials. The Node is `node1`. */
@@ -42,7 +42,7 @@ export async function runSource(options: Partial<ApiSourceOptions>): Promise<Run
   const logged: string[] = [];
   const waits: number[] = [];
   const note = (fields: Record<string, unknown>, message: string) => {
-    logged.push(fields.error === undefined ? message : `${message}: ${String(fields.error)}`);
+    logged.push(typeof fields.error === 'string' ? `${message}: ${fields.error}` : message);
     if (typeof fields.retryInMs === 'number') waits.push(fields.retryInMs);
   };
   const source = await createApiSource({
