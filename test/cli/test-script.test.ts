@@ -2,7 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+// Each run of vitest takes its time on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 
 const SCRIPT = resolve(import.meta.dirname, '../../scripts/test.ts');
 

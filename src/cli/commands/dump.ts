@@ -46,7 +46,7 @@ const ATTEMPTS = 3;
 
 /** The native text, in pieces; nothing is printed before all of it is there. */
 async function dump(options: Options): Promise<readonly string[]> {
-  const log = await createLogger({ verbosity: options.verbosity, format: options.loggingFormat });
+  const log = await createLogger({ verbosity: options.verbosity, format: options.loggingFormat || 'text' });
   // Here people want results, and to know what was left out: that a list was fetched is no news.
   if (log.level === 'info') log.level = 'warn';
   const nodeName = nodeNameOf(options);
@@ -86,7 +86,7 @@ function impatient(source: Source): Source {
           const count = (failures.get(kind) ?? 0) + 1;
           failures.set(kind, count);
           if (count < ATTEMPTS) return;
-          failure ??= new CliError(`${source.description}: ${error ?? 'cannot be read'}`);
+          failure ??= new CliError(error ?? `${source.description}: cannot be read`);
           over.abort();
         },
       });

@@ -14,6 +14,7 @@ import { DaemonServers } from '../daemon-servers.ts';
 import { printingBackend } from '../dry-run.ts';
 import { CliError } from '../exit.ts';
 import { addFlags, readOptions } from '../flags.ts';
+import { logObserver } from '../log-observer.ts';
 import { kernelFamilies, nodeNameOf, ownAddresses } from '../node.ts';
 import { stopSignal } from '../signals.ts';
 import { createSource, logProblems, tapped } from '../source.ts';
@@ -71,7 +72,7 @@ async function run(options: Options): Promise<void> {
     backends,
     nodeAddresses: ownAddresses,
     log,
-    observers: options.dryRun ? [] : servers.observers,
+    observers: [logObserver(log), ...(options.dryRun ? [] : servers.observers)],
     // Without its Node a node knows neither its zone nor where node ports answer.
     requiredKinds: ['Service', 'EndpointSlice', 'Node'],
     observeFirst: !options.dryRun,
