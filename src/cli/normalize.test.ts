@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { normalizeArguments } from '../../src/cli/normalize.ts';
+import { normalizeArguments } from './normalize.ts';
 
 test.for<[string[], string[]]>([
   [
