@@ -2,8 +2,10 @@
 import type { ElementNote, Rule, TableFamily } from './ast.ts';
 import type { DataType } from './types.ts';
 
+export type SetKind = 'set' | 'map';
+
 export interface SetDeclaration {
-  readonly kind: 'set' | 'map';
+  readonly kind: SetKind;
   /** Types of the key's parts, whether declared by `type` or `typeof`. */
   readonly keyTypes: readonly DataType[];
   /** For a map: `verdict`, or the types of the data's parts. */
@@ -18,7 +20,7 @@ export interface SetDeclaration {
 }
 
 export interface NamedSet {
-  readonly kind: 'set' | 'map';
+  readonly kind: SetKind;
   readonly declaration: SetDeclaration;
   /**
    * Key → what it leads to, both as canonical text (`Element`); an empty string in a set. Addresses are

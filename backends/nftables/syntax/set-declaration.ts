@@ -3,11 +3,10 @@ import type { ElementNote } from './ast.ts';
 import { parseComment, parseTime, readElements } from './elements.ts';
 import { parseConcatenation } from './expression.ts';
 import { expressionTypes } from './fields.ts';
-import type { NamedSet, SetDeclaration } from './model.ts';
+import type { NamedSet, SetDeclaration, SetKind } from './model.ts';
 import type { Scanner } from './scanner.ts';
 import { DATA_TYPES, type DataType } from './types.ts';
 
-type SetKind = SetDeclaration['kind'];
 interface Types {
   readonly keyTypes: DataType[];
   readonly dataTypes?: DataType[];
