@@ -1,7 +1,9 @@
 /** Everything that can go wrong between the source and an API server. */
 import { afterEach, describe, expect, test } from 'vitest';
+import type { ClusterValue } from '../../src/cluster/values.ts';
 import type { ApiSourceOptions } from '../../src/source/api/source.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from '../support/apiserver/apiserver.ts';
+import { RecordingSink } from '../support/apiserver/recording-sink.ts';
 import type { RequestRecord } from '../support/apiserver/request-log.ts';
 import { type RunningSource, runSource } from '../support/apiserver/run-source.ts';
 import { endpointSlice, node, service, serviceCidr } from '../support/apiserver/samples.ts';
@@ -21,15 +23,23 @@ async function serve(options: ApiServerOptions = {}): Promise<ApiServer> {
   return api;
 }
 
-async function start(api: ApiServer, options: Partial<ApiSourceOptions> = {}): Promise<RunningSource> {
-  const source = await runSource({ master: api.url, kinds: ['Service'], ...options });
+async function start(
+  api: ApiServer,
+  options: Partial<ApiSourceOptions> = {},
+  sink?: RecordingSink,
+): Promise<RunningSource> {
+  const source = await runSource({ master: api.url, kinds: ['Service'], ...options }, sink);
   cleanups.push(source.stop);
   return source;
 }
 
 /** A source that has listed and follows. */
-async function following(api: ApiServer, options: Partial<ApiSourceOptions> = {}): Promise<RunningSource> {
-  const source = await start(api, options);
+async function following(
+  api: ApiServer,
+  options: Partial<ApiSourceOptions> = {},
+  sink?: RecordingSink,
+): Promise<RunningSource> {
+  const source = await start(api, options, sink);
   await source.sink.until(() => source.sink.statuses.get('Service')?.state === 'watching');
   await api.until(() => api.watches('services') === 1);
   return source;
@@ -463,6 +473,49 @@ describe('objects', () => {
     api.apply(service('web', '10.96.0.1', { labels: { 'service.kubernetes.io/service-proxy-name': 'x' } }));
     await source.sink.until(() => source.sink.keys('Service')?.length === 1);
     expect(source.sink.calls.at(-1)).toEqual({ call: 'remove', kind: 'Service', key: 'default/web' });
+  });
+});
+
+/** Throws at the first change. */
+class FaultySink extends RecordingSink {
+  #thrown = false;
+
+  override upsert(value: ClusterValue): void {
+    if (!this.#thrown) {
+      this.#thrown = true;
+      throw new TypeError('oops');
+    }
+    super.upsert(value);
+  }
+}
+
+describe('a fault of our own while a change is handed on', () => {
+  test('is said, and everything is listed anew, no older than what we had', async () => {
+    const api = await serve();
+    const source = await following(api, {}, new FaultySink());
+    api.apply(service('new', '10.96.0.9'));
+    await source.sink.until(() => source.sink.replacements('Service') === 2);
+    expect(source.sink.keys('Service')).toEqual(['default/db', 'default/new', 'default/web']);
+    expect(api.requests[1]).toMatchObject({ verb: 'watch-list', query: { resourceVersion: '102' } });
+    expect(source.relists).toEqual(['Service first', 'Service fault']);
+    expect(source.logged[1]).toBe('a fault of this program; will list again: oops');
+  });
+
+  test('and a server that is behind what we had: whatever it has', async () => {
+    const api = await serve({ watchList: false });
+    const source = await following(api, {}, new FaultySink());
+    api.apply(service('new', '10.96.0.9'));
+    api.rewind(50);
+    await source.sink.until(() => source.sink.replacements('Service') === 2);
+    await api.until((requests) => requests.length === 6 && api.watches() === 1);
+    expect(
+      api.requests.slice(3).map(({ verb, status, query }) => [verb, status, query.resourceVersion]),
+    ).toEqual([
+      ['list', 504, '102'],
+      ['list', 200, undefined],
+      ['watch', 200, '50'],
+    ]);
+    expect(source.relists).toEqual(['Service first', 'Service too-large']);
   });
 });
 

@@ -55,6 +55,10 @@ export function readBody(
     };
     watchClock();
 
+    if (body.destroyed) {
+      settle(new ApiError('dropped', `${what}: the connection closed`));
+      return;
+    }
     body.on('data', (chunk: Buffer) => {
       if (settled) return;
       heardAt = performance.now();

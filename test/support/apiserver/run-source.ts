@@ -35,7 +35,10 @@ export interface RunningSource {
 }
 
 /** `master` alone reaches a server without credentials. The Node is `node1`. */
-export async function runSource(options: Partial<ApiSourceOptions>): Promise<RunningSource> {
+export async function runSource(
+  options: Partial<ApiSourceOptions>,
+  sink: RecordingSink = new RecordingSink(),
+): Promise<RunningSource> {
   const relists: string[] = [];
   const restarts: string[] = [];
   const exchanges: string[] = [];
@@ -59,7 +62,6 @@ export async function runSource(options: Partial<ApiSourceOptions>): Promise<Run
     ...options,
     timing: { ...FAST, ...options.timing },
   });
-  const sink = new RecordingSink();
   const stopping = new AbortController();
   const running = source.run(sink, stopping.signal);
   return {
