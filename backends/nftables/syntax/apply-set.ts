@@ -33,14 +33,19 @@ export function applySet(transaction: Transaction, command: SetCommand): void {
   }
 }
 
-/** Declares a set or map, without elements. */
+/** Declares a set or map, without elements. Declaring one that is there may change its size, and nothing else. */
 export function addSet(journal: Journal, table: LiveTable, name: string, wanted: NamedSet): void {
   const present = table.sets.get(name);
   if (present === undefined) {
     journal.put(table.sets, name, { ...wanted, elements: new Map(), notes: new Map() });
-  } else if (!sameDeclaration(present.declaration, wanted.declaration)) {
+    return;
+  }
+  if (!sameDeclaration(present.declaration, wanted.declaration)) {
     throw new Refusal('exists', `${present.kind} ${name} is there with another declaration`);
   }
+  const { size } = wanted.declaration;
+  if (size === undefined || size === present.declaration.size) return;
+  journal.put(table.sets, name, { ...present, declaration: { ...present.declaration, size } });
 }
 
 /** Adds the elements that were written in a declaration. */

@@ -71,7 +71,7 @@ export function tableKey(family: TableFamily, name: string): string {
 
 /**
  * Whether a set that is there can serve as the one that is asked for: the kernel refuses to declare a set again
- * with another type, flag or timeout, and overlooks another comment or size.
+ * with another type, flag or timeout; it overlooks another comment, and takes another size.
  */
 export function sameDeclaration(a: SetDeclaration, b: SetDeclaration): boolean {
   return (

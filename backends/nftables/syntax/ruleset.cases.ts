@@ -8,7 +8,7 @@ import type { RefusalReason } from './refusal.ts';
 export const SETUP = `add table ip t
 add chain ip t a
 add chain ip t b
-add chain ip t hook { type filter hook input priority 0 ; }
+add chain ip t entry { type filter hook input priority 0 ; }
 add set ip t s { type ipv4_addr ; }
 add map ip t v { type ipv4_addr : verdict ; }
 add map ip t d { type ipv4_addr : ipv4_addr ; }
@@ -44,9 +44,9 @@ export const CASES: readonly Case[] = [
   ['applied', 'add chain ip t a'],
   ['exists', 'create chain ip t a'],
   ['exists', 'add chain ip t a { type filter hook output priority 0 ; }'],
-  ['unsupported', 'add chain ip t hook { type filter hook input priority 5 ; }'],
-  ['applied', 'add chain ip t hook { type filter hook input priority 0 ; policy drop ; }'],
-  ['applied', 'add chain ip t hook'],
+  ['unsupported', 'add chain ip t entry { type filter hook input priority 5 ; }'],
+  ['applied', 'add chain ip t entry { type filter hook input priority 0 ; policy drop ; }'],
+  ['applied', 'add chain ip t entry'],
   ['unsupported', 'add chain ip t n { type nat hook forward priority 0 ; }'],
   ['unsupported', 'add chain ip t n { type nat hook prerouting priority -200 ; }'],
   ['busy', 'delete chain ip t b'],
@@ -55,7 +55,7 @@ export const CASES: readonly Case[] = [
   ['applied', 'flush chain ip t a\ndelete element ip t v { 1.1.1.1 }\ndelete chain ip t b'],
   ['busy', 'delete element ip t v { 1.1.1.1 }\ndelete chain ip t b\nflush chain ip t a'],
   ['applied', 'delete chain ip t a'],
-  ['applied', 'add rule ip t hook drop\ndelete chain ip t hook'],
+  ['applied', 'add rule ip t entry drop\ndelete chain ip t entry'],
   ['applied', 'delete chain ip t a\nadd chain ip t a\nadd rule ip t a drop'],
   ['missing', 'delete chain ip t zz'],
   ['missing', 'flush chain ip t zz'],
@@ -89,7 +89,7 @@ export const CASES: readonly Case[] = [
   ['missing', 'delete element ip t s { 1.1.1.1, 1.1.1.9 }'],
   ['missing', 'add element ip t zz { 1.1.1.1 }'],
   ['missing', 'add element ip t v { 1.1.1.2 : goto zz }'],
-  ['unsupported', 'add element ip t v { 1.1.1.2 : goto hook }'],
+  ['unsupported', 'add element ip t v { 1.1.1.2 : goto entry }'],
   ['mismatch', 'add element ip t v { 1.1.1.2 }'],
   ['mismatch', 'add element ip t s { 1.1.1.2 : drop }'],
   ['mismatch', 'add element ip t v { 1.1.1.2 : 2.2.2.2 }'],
@@ -115,7 +115,7 @@ export const CASES: readonly Case[] = [
   ['missing', 'add rule ip t b ip daddr @zz drop'],
   ['missing', 'add rule ip t b numgen random mod 2 vmap { 0 : goto a, 1 : goto zz }'],
   ['missing', 'delete rule ip t a handle 99'],
-  ['unsupported', 'add rule ip t b jump hook'],
+  ['unsupported', 'add rule ip t b jump entry'],
   ['mismatch', 'add rule ip t b tcp dport @s drop'],
   ['mismatch', 'add rule ip t b ip daddr . meta l4proto @s drop'],
   ['mismatch', 'add rule ip t b ip daddr vmap @s'],
@@ -132,10 +132,10 @@ export const CASES: readonly Case[] = [
 
   // Where chains are reached from
   ['applied', 'add rule ip t b goto a'],
-  ['loop', 'add rule ip t hook jump a\nadd rule ip t b goto a'],
-  ['loop', 'add rule ip t b ip daddr vmap @v\nadd rule ip t hook jump b'],
-  ['unsupported', 'add rule ip t hook dnat to 1.2.3.4'],
-  ['unsupported', 'add rule ip t b masquerade\nadd rule ip t hook jump a'],
+  ['loop', 'add rule ip t entry jump a\nadd rule ip t b goto a'],
+  ['loop', 'add rule ip t b ip daddr vmap @v\nadd rule ip t entry jump b'],
+  ['unsupported', 'add rule ip t entry dnat to 1.2.3.4'],
+  ['unsupported', 'add rule ip t b masquerade\nadd rule ip t entry jump a'],
   [
     'applied',
     'add chain ip t n { type nat hook output priority 0 ; }\nadd rule ip t b dnat to 1.2.3.4\nadd rule ip t n jump a',
