@@ -34,12 +34,12 @@ describe.skipIf(!supported.ok)(
       keep();
     });
 
-    beforeEach(async () => {
-      await load('flush ruleset\n');
-    });
-
     async function load(script: string): Promise<void> {
       await inside.run({ argv: ['nft', '-f', '-'], stdin: [script] });
+    }
+
+    async function loadAfresh(script: string): Promise<void> {
+      await load(`flush ruleset\n${script}`);
     }
 
     async function list(): Promise<TableModel> {
@@ -50,7 +50,7 @@ describe.skipIf(!supported.ok)(
     for (const family of ['ip', 'ip6'] as const) {
       it(`reads every kind of rule as it is listed: ${family}`, async () => {
         const rules = RULES[family];
-        await load(
+        await loadAfresh(
           `${surroundings(family)}${rules.map((rule) => `add rule ${family} t x ${rule}\n`).join('')}`,
         );
         const listed = (await list()).tables.get(`${family} t`)?.chains.get('x')?.rules ?? [];
