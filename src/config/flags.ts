@@ -140,7 +140,7 @@ export const flagsSchema = z.object({
     flag: 'config-sync-period',
     value: '<duration>',
     group: 'Syncing',
-    text: "taken from kube-proxy's command lines and checked; a watch that is never lost needs no such refresh",
+    text: "accepted from kube-proxy's command lines; has no effect, as a watch that breaks off is resumed without loss",
   }),
   dryRun: option(fields.bool(), 'false', {
     flag: 'dry-run',
@@ -163,7 +163,7 @@ export const flagsSchema = z.object({
     flag: 'metrics-bind-address',
     value: '<ip:port>',
     group: 'Servers',
-    text: "taken from kube-proxy's command lines and checked; this version serves no metrics (default: 127.0.0.1:10249)",
+    text: "accepted from kube-proxy's command lines; this version serves no metrics (default: 127.0.0.1:10249)",
   }),
   bindAddressHardFail: option(fields.bool(), 'false', {
     flag: 'bind-address-hard-fail',

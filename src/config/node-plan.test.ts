@@ -8,7 +8,7 @@ import { type Options, parseOptions } from './options.ts';
 type Given = Partial<Record<OptionName, unknown>>;
 
 function options(given: Given): Options {
-  const result = parseOptions(given);
+  const result = parseOptions({ proxyMode: 'nftables', ...given });
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
   return result.options;
 }

@@ -67,6 +67,7 @@ export function nodePlan(
     masqueradeAll: options.masqueradeAll,
     masqueradeBit: options.masqueradeBit,
     nodePortAddresses: nodePortAddresses(options, node, nodeAddresses, family),
+    ...(options.proxyMode === 'ipvs' ? { localAddresses: localAddresses(nodeAddresses, family) } : {}),
     serviceCIDRs: disjointCidrs([...serviceCIDRs].filter((cidr) => familyOf(cidr) === family)),
   };
 }
@@ -92,6 +93,14 @@ function nodePortAddresses(
     (address) => !isLoopback(address) && cidrs.some((cidr) => cidrContains(cidr, address)),
   );
   return [...new Set(picked)].sort(compareText);
+}
+
+/** What IPVS has virtual servers on: link-local addresses mean another interface on each link, so they are out. */
+function localAddresses(nodeAddresses: readonly string[], family: IpFamily): string[] {
+  const own = nodeAddresses.filter(
+    (address) => familyOf(address) === family && !isLoopback(address) && !cidrContains('fe80::/10', address),
+  );
+  return [...new Set(own)].sort(compareText);
 }
 
 /** Node ports on loopback need what no mode here does: kube-proxy has them in iptables mode alone. */

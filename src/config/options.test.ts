@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { MODES } from '../../backends/registry.ts';
 import { FLAGS, type OptionName } from './flags.ts';
 import { describeProblem, type Options, parseOptions } from './options.ts';
 
@@ -25,7 +26,7 @@ test('without any flag, everything has kube-proxy’s default', () => {
     podBridgeInterface: '',
     podInterfaceNamePrefix: '',
     nodeportAddresses: undefined,
-    proxyMode: 'nftables',
+    proxyMode: MODES[0],
     masqueradeAll: false,
     masqueradeBit: 14,
     syncPeriod: 30_000,
@@ -51,7 +52,7 @@ test('without any flag, everything has kube-proxy’s default', () => {
 describe('a value that is right', () => {
   test.for<[OptionName, unknown, keyof Options, unknown]>([
     ['proxyMode', 'nftables', 'proxyMode', 'nftables'],
-    ['proxyMode', '', 'proxyMode', 'nftables'],
+    ['proxyMode', '', 'proxyMode', MODES[0]],
     ['hostnameOverride', ' Node-A ', 'hostnameOverride', 'node-a'],
     ['clusterCidr', '10.244.0.0/16', 'clusterCidr', ['10.244.0.0/16']],
     ['clusterCidr', ' 10.244.1.2/16 , FD00:0::/56 ', 'clusterCidr', ['10.244.0.0/16', 'fd00::/56']],
@@ -106,8 +107,8 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
     'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256, or empty to switch it off';
 
   test.for<[OptionName, unknown, string]>([
-    ['proxyMode', 'userspace', '--proxy-mode "userspace": must be nftables'],
-    ['proxyMode', 'NFTables', '--proxy-mode "NFTables": must be nftables'],
+    ['proxyMode', 'userspace', `--proxy-mode "userspace": must be ${MODES.join(' or ')}`],
+    ['proxyMode', 'NFTables', `--proxy-mode "NFTables": must be ${MODES.join(' or ')}`],
     [
       'detectLocalMode',
       'Bridge',

@@ -42,6 +42,7 @@ test('it reads manifests and prints the same rules as from source', async () => 
     'dump',
     '--manifests',
     join(FIXTURES, 'web'),
+    '--mode=nftables',
     '--node-name=worker-1',
     '--cluster-cidr=10.244.0.0/16,fd00:10:244::/56',
   );

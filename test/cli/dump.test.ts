@@ -11,7 +11,13 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/cli');
 const MANIFESTS = join(FIXTURES, 'web');
-const FLAGS = ['--node-name', 'worker-1', '--cluster-cidr', '10.244.0.0/16,fd00:10:244::/56'];
+const FLAGS = [
+  '--mode=nftables',
+  '--node-name',
+  'worker-1',
+  '--cluster-cidr',
+  '10.244.0.0/16,fd00:10:244::/56',
+];
 
 test('prints the rules, and says what it left out', async () => {
   const { code, stdout, stderr } = await cli(['dump', '--manifests', MANIFESTS, ...FLAGS]);

@@ -100,12 +100,20 @@ function everyFamilySynced(stderr: string): boolean {
 }
 
 describe('run --dry-run', () => {
-  const FLAGS = ['--dry-run', '--node-name', 'worker-1', '--iptables-min-sync-period', '0', ...LEAVE_MACHINE];
+  const FLAGS = [
+    '--mode=nftables',
+    '--dry-run',
+    '--node-name',
+    'worker-1',
+    '--iptables-min-sync-period',
+    '0',
+    ...LEAVE_MACHINE,
+  ];
 
   test('prints what dump prints, then each change alone, and ends on SIGTERM', async () => {
     await write('node', NODE);
     await write('web', service('web', '10.96.0.10'), slice('web', '10.244.1.5'));
-    const dump = await cli(['dump', '--manifests', manifests, '--node-name', 'worker-1']);
+    const dump = await cli(['dump', '--mode=nftables', '--manifests', manifests, '--node-name', 'worker-1']);
     running = startCli(['run', '--manifests', manifests, ...FLAGS]);
     const seen = watchOutput(running);
     await vi.waitFor(() => expect(everyFamilySynced(seen.stderr)).toBe(true), WAIT);
@@ -139,6 +147,7 @@ describe.skipIf(!supported.ok)(supported.ok ? 'run' : `run (skipped: ${supported
       running = startCli(
         [
           'run',
+          '--mode=nftables',
           '--manifests',
           manifests,
           '--node-name',
@@ -180,7 +189,9 @@ describe.skipIf(!supported.ok)(supported.ok ? 'run' : `run (skipped: ${supported
   test('a kernel that it may not program is an error that says what to do', async () => {
     await write('node', NODE);
     const unprivileged = ['setpriv', '--bounding-set=-net_admin'];
-    const result = await cli(['run', '--manifests', manifests, ...LEAVE_MACHINE], { prefix: unprivileged });
+    const result = await cli(['run', '--mode=nftables', '--manifests', manifests, ...LEAVE_MACHINE], {
+      prefix: unprivileged,
+    });
     expect({
       ...result,
       stderr: result.stderr.split('\n').filter((line) => line.startsWith('error: ')),

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
+import { MODES } from '../../backends/registry.ts';
 import { VERSION } from '../../src/version.ts';
 import { cli, cliCommand } from './cli.ts';
 
@@ -42,7 +43,7 @@ test('no command is an error that shows the help', async () => {
 test('each command has help with examples', async () => {
   for (const [command, line] of [
     ['run', '  -v, --v <level>               log verbosity: 0 to 3 for information, from 4'],
-    ['dump', '  --mode, --proxy-mode <mode>   what carries the rules: nftables (default:'],
+    ['dump', '  --masquerade-all              masquerade all traffic to cluster IPs'],
     ['version', '  -o, --output <format>'],
   ] as const) {
     const direct = await cli([command, '--help']);
@@ -85,7 +86,7 @@ test.for<[string[], string]>([
     ['version', '-o', 'xml'],
     "error: option '-o, --output <format>' argument 'xml' is invalid. Allowed choices are text, json.\n",
   ],
-  [['run', '--mode', 'userspace'], 'error: --proxy-mode "userspace": must be nftables\n'],
+  [['run', '--mode', 'userspace'], `error: --proxy-mode "userspace": must be ${MODES.join(' or ')}\n`],
   [['run', '-v=high'], 'error: --v "high": must be a whole number, 0 or more\n'],
   [
     ['run', '--iptables_masquerade_bit=32', '--oom-score-adj', '-1001'],
