@@ -35,6 +35,11 @@ const FIELD_TYPES: Readonly<Record<string, DataType>> = {
   'fib daddr type': 'fib_addrtype',
 };
 
+/** The fields that rules in normal form may ask for. */
+export const NORMAL_FIELDS: readonly string[] = Object.keys(FIELD_TYPES).filter(
+  (field) => field !== 'ip protocol' && field !== 'ip6 nexthdr',
+);
+
 /** Headers whose presence says which protocol the packet is of. */
 const HEADER_PROTOCOLS: Readonly<Record<string, string>> = {
   tcp: 'tcp',

@@ -10,37 +10,44 @@ import { statementText } from './text.ts';
 
 /**
  * The normal form: `tcp dport` is a match of the protocol and `th dport`; protocols are asked for as
- * `meta l4proto`; matches that stand together are in one order, each once.
+ * `meta l4proto`, and not again once one is known; matches that stand together are in one order.
  */
 export function normalize(statements: readonly Statement[]): Statement[] {
   const result: Statement[] = [];
-  let run = new Map<string, MatchStatement>();
+  let run: MatchStatement[] = [];
   let known: string | undefined;
   const match = (statement: MatchStatement): void => {
-    run.set(statementText(statement), statement);
-    known ??= protocolOf(statement);
+    const protocol = protocolOf(statement);
+    if (protocol !== undefined && protocol === known) return;
+    run.push(statement);
+    known ??= protocol;
   };
   for (const written of statements) {
     const implied = new Set<string>();
     const statement = generalized(written, implied);
-    for (const protocol of implied) if (protocol !== known) match(protocolMatch(protocol));
+    for (const protocol of implied) match(protocolMatch(protocol));
     if (isMatch(statement)) {
       match(statement);
-      continue;
+    } else {
+      result.push(...inOrder(run), statement);
+      run = [];
     }
-    result.push(...inOrder(run), statement);
-    run = new Map();
   }
   result.push(...inOrder(run));
   return result;
 }
 
-export function isMatch(statement: Statement): statement is MatchStatement {
+function isMatch(statement: Statement): statement is MatchStatement {
   return statement.kind === 'match' || statement.kind === 'flags' || statement.kind === 'compare';
 }
 
-function inOrder(run: ReadonlyMap<string, MatchStatement>): MatchStatement[] {
-  return [...run].sort(([a], [b]) => compareText(a, b)).map(([, statement]) => statement);
+/** By their text. None is left out for being there twice: two draws of a number are two draws. */
+function inOrder(run: MatchStatement[]): MatchStatement[] {
+  if (run.length < 2) return run;
+  return run
+    .map((statement) => ({ statement, text: statementText(statement) }))
+    .sort((a, b) => compareText(a.text, b.text))
+    .map(({ statement }) => statement);
 }
 
 function protocolMatch(protocol: string): MatchStatement {
