@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, test } from 'vitest';
 import { parseListing } from './listing.ts';
 import type { TableModel } from './model.ts';
@@ -6,6 +7,14 @@ import { listingText } from './print.ts';
 import { RefusedCommand } from './refusal.ts';
 import { CASES, SETUP } from './ruleset.cases.ts';
 import { Ruleset } from './ruleset.ts';
+
+/** One command of `commands.json`. */
+interface Recorded {
+  readonly phase: string;
+  readonly argv: readonly string[];
+  readonly stdin?: string;
+  readonly stdinFile?: string;
+}
 
 function prepared(script = SETUP): Ruleset {
   const ruleset = new Ruleset();
@@ -131,6 +140,23 @@ add element ip6 t ifs { "eth0" . 0x4000, eth1 . 1 }
     const file = new URL('../../../test/fixtures/nft/kube-proxy-affinity.ip.nft', import.meta.url);
     const model = parseListing(readFileSync(file, 'utf8'));
     expect(parseListing(listingText(model))).toEqual(model);
+  });
+
+  it('applies what kube-proxy sends for 1,000 Services, and its changes', (context) => {
+    const folder = new URL('../../../../shared/reference/scale/nftables-1000x3/', import.meta.url);
+    if (!existsSync(folder))
+      return context.skip('the folder ../shared with the recorded commands is not here');
+    const commands = JSON.parse(readFileSync(new URL('commands.json', folder), 'utf8')) as Recorded[];
+    const ruleset = new Ruleset();
+    const services: Record<string, number | undefined> = {};
+    for (const { phase, argv, stdin, stdinFile } of commands) {
+      if (argv.join(' ') !== 'nft -f -') continue;
+      ruleset.apply(
+        stdinFile ? gunzipSync(readFileSync(new URL(stdinFile, folder))).toString() : (stdin ?? ''),
+      );
+      services[phase] = ruleset.tables.get('ip kube-proxy')?.sets.get('service-ips')?.elements.size;
+    }
+    expect(services).toEqual({ first: 1001, change1: 1001, change2: 1001, add: 1002, del: 1001 });
   });
 
   test.for<[script: string, message: string]>([

@@ -12,7 +12,7 @@ import type { Transaction } from './transaction.ts';
 
 /**
  * Models what scripts do to names, references, types and elements. Not modelled: time (elements stay), intervals
- * of one set that overlap, counters.
+ * of one set that overlap, and that a base chain declared again without a policy keeps the one it has.
  */
 export class Ruleset implements TableModel {
   readonly tables = new Map<string, LiveTable>();
