@@ -2,7 +2,6 @@
  * The program without its edges: a source feeds a cluster, whose changes are planned and written by one back
  * end per family. `run`, `dump`, the demo, the benchmarks and the packet tests all put it together here.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { Cluster } from './cluster/cluster.ts';
 import type { IpFamily, ValueKind } from './cluster/values.ts';
 import { localDetectors, nodePlan } from './config/node-plan.ts';
@@ -14,7 +13,6 @@ import type { Backend } from './reconcile/backend.ts';
 import type { LoopInput } from './reconcile/family-loop.ts';
 import type { ReconcileObserver } from './reconcile/observer.ts';
 import { Reconciler } from './reconcile/reconciler.ts';
-import { pause } from './reconcile/wake.ts';
 import type { Source } from './source/source.ts';
 
 export interface NodeProxyOptions {
@@ -61,7 +59,7 @@ export class NodeProxy {
 
   /** Runs until `signal` aborts; the rules stay. Rejects when the source cannot work at all. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#withSource(signal, (both) => Promise.all([this.reconciler.run(both), this.#watchNode(both)]));
+    await this.#withSource(signal, (both) => this.reconciler.run(both));
   }
 
   /** One sync of everything, then ends. Rejects when the source or a tool cannot do it. */
@@ -79,18 +77,6 @@ export class NodeProxy {
     });
     const working = work(both).finally(() => over.abort());
     await Promise.all([source, working]);
-  }
-
-  /** An address may come or go on an interface without the API saying so. */
-  async #watchNode(signal: AbortSignal): Promise<void> {
-    const plans = (): NodePlan[] => this.#given.backends.map(({ family }) => this.#nodePlan(family));
-    let before = plans();
-    while (!signal.aborted) {
-      await pause(this.#given.options.syncPeriod, signal);
-      const now = plans();
-      if (!isDeepStrictEqual(before, now)) this.reconciler.replan();
-      before = now;
-    }
   }
 
   #input(): LoopInput {

@@ -2,7 +2,7 @@
  * Addresses and networks as canonical text. Parsing is ipaddr.js's, gated by `net.isIP`, because ipaddr.js
  * alone also takes forms that Kubernetes does not (`127.1`, `0x7f.1`).
  */
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { IpFamily } from '../cluster/values.ts';
 
@@ -93,9 +93,27 @@ export function prefixLength(cidr: string): number {
 
 /** Whether a canonical address lies in a canonical CIDR; never across families. */
 export function cidrContains(cidr: string, address: string): boolean {
-  if (familyOf(cidr) !== familyOf(address)) return false;
-  if (familyOf(cidr) === 'IPv4') return ipaddr.IPv4.parse(address).match(ipaddr.IPv4.parseCIDR(cidr));
-  return ipaddr.IPv6.parse(address).match(ipaddr.IPv6.parseCIDR(cidr));
+  const family = familyOf(cidr);
+  return familyOf(address) === family && networkOf(cidr).check(address, family === 'IPv4' ? 'ipv4' : 'ipv6');
+}
+
+/** A few networks are asked about a hundred thousand addresses: they are parsed once. */
+const networks = new Map<string, BlockList>();
+const MAX_NETWORKS = 10_000;
+
+function networkOf(cidr: string): BlockList {
+  let network = networks.get(cidr);
+  if (network === undefined) {
+    network = new BlockList();
+    network.addSubnet(
+      cidr.slice(0, cidr.indexOf('/')),
+      prefixLength(cidr),
+      familyOf(cidr) === 'IPv4' ? 'ipv4' : 'ipv6',
+    );
+    if (networks.size >= MAX_NETWORKS) networks.clear();
+    networks.set(cidr, network);
+  }
+  return network;
 }
 
 /**

@@ -23,44 +23,59 @@ export interface LostFrontEnd {
 
 export class Claims {
   readonly #claims = new Map<string, Claim | Claim[]>();
+  /** Keys with more than one claim. */
+  #contested = 0;
+
+  /** Whether any two Services want the same. */
+  get contested(): boolean {
+    return this.#contested > 0;
+  }
 
   /**
    * Replaces what a Service claims.
-   * @returns the other Services whose rights changed by it and whose plans are to be settled again.
+   * @param touched the other Services whose rights changed by it, and whose plans are to be settled again, are added
    */
-  update(service: ObjectKey, before: readonly ServicePlan[], after: readonly ServicePlan[]): Set<ObjectKey> {
-    const touched = new Set<ObjectKey>();
-    const keys = new Set<string>();
+  update(
+    service: ObjectKey,
+    before: readonly ServicePlan[],
+    after: readonly ServicePlan[],
+    touched: Set<ObjectKey>,
+  ): void {
     for (const plan of before) {
       for (const frontEnd of plan.frontEnds) {
         const key = claimKey(plan, frontEnd);
-        keys.add(key);
         this.#remove(key, service);
+        this.#touch(key, service, touched);
       }
     }
     for (const plan of after) {
       for (const frontEnd of plan.frontEnds) {
         const key = claimKey(plan, frontEnd);
-        keys.add(key);
+        this.#touch(key, service, touched);
         this.#add(key, toClaim(plan, frontEnd));
       }
     }
-    for (const key of keys) {
-      for (const claim of this.#at(key)) if (claim.service !== service) touched.add(claim.service);
-    }
-    return touched;
   }
 
-  /** A plan without the front ends that belong to another Service, and which those are. */
-  settle(plan: ServicePlan): { plan: ServicePlan; lost: LostFrontEnd[] } {
-    const lost: LostFrontEnd[] = [];
+  /** A plan without the front ends that belong to another Service; which those are is added to `lost`. */
+  settle(plan: ServicePlan, lost: LostFrontEnd[]): ServicePlan {
     const frontEnds = plan.frontEnds.filter((frontEnd) => {
       const winner = this.#winner(claimKey(plan, frontEnd));
       if (winner === undefined || (winner.plan === plan.key && winner.service === plan.service)) return true;
       lost.push({ plan: plan.key, frontEnd, winner: winner.plan });
       return false;
     });
-    return lost.length === 0 ? { plan, lost } : { plan: { ...plan, frontEnds }, lost };
+    return frontEnds.length === plan.frontEnds.length ? plan : { ...plan, frontEnds };
+  }
+
+  #touch(key: string, service: ObjectKey, touched: Set<ObjectKey>): void {
+    const found = this.#claims.get(key);
+    if (found === undefined) return;
+    if (Array.isArray(found)) {
+      for (const claim of found) if (claim.service !== service) touched.add(claim.service);
+    } else if (found.service !== service) {
+      touched.add(found.service);
+    }
   }
 
   #at(key: string): readonly Claim[] {
@@ -74,13 +89,22 @@ export class Claims {
   }
 
   #add(key: string, claim: Claim): void {
-    const there = this.#at(key);
-    this.#claims.set(key, there.length === 0 ? claim : [...there, claim]);
+    const there = this.#claims.get(key);
+    if (there === undefined) {
+      this.#claims.set(key, claim);
+    } else if (Array.isArray(there)) {
+      there.push(claim);
+    } else {
+      this.#contested += 1;
+      this.#claims.set(key, [there, claim]);
+    }
   }
 
   #remove(key: string, service: ObjectKey): void {
-    const rest = this.#at(key).filter((claim) => claim.service !== service);
+    const there = this.#at(key);
+    const rest = there.filter((claim) => claim.service !== service);
     const [only] = rest;
+    if (there.length > 1 && rest.length <= 1) this.#contested -= 1;
     if (only === undefined) this.#claims.delete(key);
     else this.#claims.set(key, rest.length === 1 ? only : rest);
   }

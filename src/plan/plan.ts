@@ -33,6 +33,7 @@ export type EndpointReason =
   | 'no-hint-for-node'
   | 'duplicate';
 
+/** What became of one endpoint, for whoever asks; plans keep the pools alone. */
 export interface EndpointDecision {
   readonly address: string;
   readonly port: number;
@@ -62,9 +63,8 @@ export interface FrontEnd {
   readonly routes: Readonly<Record<SenderClass, Route>>;
   /**
    * CIDRs that may use this load-balancer address; others are dropped, all of them where the list is empty.
-   * Absent: no restriction. Where the node
-   * itself is allowed, the Service's own load-balancer addresses are in the list too, because the node
-   * reaches the address it dials with that address as its source (kubernetes/kubernetes#109826).
+   * Absent: no restriction. Where the node itself is allowed, the Service's own load-balancer addresses are in
+   * the list too, because the node reaches the address it dials with that address as its source (kubernetes/kubernetes#109826).
    */
   readonly allowedSources?: readonly string[];
 }
@@ -86,8 +86,6 @@ export interface ServicePlan {
   /** Sorted by address, then port. Equal for the same objects in any order. */
   readonly pools: Readonly<Record<Pool, readonly PlanEndpoint[]>>;
   readonly frontEnds: readonly FrontEnd[];
-  /** Every endpoint the slices name for this port, sorted as the pools. */
-  readonly endpoints: readonly EndpointDecision[];
 }
 
 /** How a pod of this node is told from everyone else (`--detect-local-mode`), one family's share of it. */
@@ -106,6 +104,11 @@ export interface NodePlan {
   readonly masqueradeBit: number;
   /** Where node ports answer: any address of the node but loopback, or exactly these. */
   readonly nodePortAddresses: 'any' | readonly string[];
+  /**
+   * Every address of the node's own interfaces but loopback, sorted; only for a mode whose rules name them one by
+   * one. Addresses that the mode itself put on an interface are not the node's.
+   */
+  readonly localAddresses?: readonly string[];
   /** Networks that cluster IPs are allocated from; traffic to unallocated ones is dropped. Sorted. */
   readonly serviceCIDRs: readonly string[];
 }

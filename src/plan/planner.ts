@@ -37,12 +37,12 @@ export class Planner {
     const touched = new Set<ObjectKey>();
     for (const key of services) {
       touched.add(key);
-      const before = this.#asked.get(key) ?? [];
+      const before = this.#asked.get(key) ?? NONE;
       const service = this.#lookup.service(key);
       const after = service ? planService(service, this.#lookup.slicesOf(key), this.#context) : [];
       if (after.length > 0) this.#asked.set(key, after);
       else this.#asked.delete(key);
-      for (const other of this.#claims.update(key, before, after)) touched.add(other);
+      this.#claims.update(key, before, after, touched);
     }
     return this.#settle(touched);
   }
@@ -64,13 +64,17 @@ export class Planner {
     const plans = new Map<ObjectKey, readonly ServicePlan[]>();
     const lost: LostFrontEnd[] = [];
     for (const key of keys) {
-      const settled = (this.#asked.get(key) ?? []).map((plan) => this.#claims.settle(plan));
-      plans.set(
-        key,
-        settled.map(({ plan }) => plan),
-      );
-      for (const one of settled) lost.push(...one.lost);
+      const asked = this.#asked.get(key) ?? NONE;
+      plans.set(key, this.#claims.contested ? this.#settleOne(asked, lost) : asked);
     }
     return { plans, lost };
   }
+
+  #settleOne(asked: readonly ServicePlan[], lost: LostFrontEnd[]): readonly ServicePlan[] {
+    const before = lost.length;
+    const settled = asked.map((plan) => this.#claims.settle(plan, lost));
+    return lost.length === before ? asked : settled;
+  }
 }
+
+const NONE: readonly ServicePlan[] = [];

@@ -49,11 +49,7 @@ function planPort(
   slices: readonly SliceValue[],
   context: PlanContext,
 ): ServicePlan {
-  const selected = selectEndpoints(slices, port.name, port.protocol, context);
-  const pools = {
-    cluster: selected.filter((endpoint) => endpoint.cluster).map(toPlanEndpoint(context)),
-    local: selected.filter((endpoint) => endpoint.local).map(toPlanEndpoint(context)),
-  };
+  const pools = poolsOf(selectEndpoints(slices, port.name, port.protocol, context), context);
   const serviceKey = valueKey(service);
   return {
     key: port.name === '' ? serviceKey : `${serviceKey}:${port.name}`,
@@ -68,16 +64,37 @@ function planPort(
     healthCheckNodePort: service.healthCheckNodePort,
     pools,
     frontEnds: frontEndsOf(service, port, clusterIP, pools, context),
-    endpoints: selected.map(toDecision),
   };
 }
 
-function toPlanEndpoint(context: PlanContext): (selected: Selected) => PlanEndpoint {
-  return ({ candidate: { endpoint, port } }) => ({
-    address: endpoint.address,
-    port,
-    maybeHere: mayBeHere(endpoint.nodeName, endpoint.address, context),
-  });
+/**
+ * Every endpoint that the slices name for a port, and why it is in a pool or in none: `planService`'s own choice,
+ * said in full.
+ */
+export function explainEndpoints(
+  slices: readonly SliceValue[],
+  port: Pick<ServicePortValue, 'name' | 'protocol'>,
+  context: Place & Pick<PlanContext, 'family'>,
+): EndpointDecision[] {
+  const ours = slices.filter((slice) => slice.family === context.family);
+  return selectEndpoints(ours, port.name, port.protocol, context).map(toDecision);
+}
+
+/** Nearly all Services have no local pool, and thousands of empty arrays are not nothing. */
+const NONE: readonly PlanEndpoint[] = [];
+
+function poolsOf(selected: readonly Selected[], context: PlanContext): Pools {
+  const cluster: PlanEndpoint[] = [];
+  const local: PlanEndpoint[] = [];
+  for (const one of selected) {
+    if (!one.cluster && !one.local) continue;
+    const { endpoint, port } = one.candidate;
+    const { address, nodeName } = endpoint;
+    const planned = { address, port, maybeHere: mayBeHere(nodeName, address, context) };
+    if (one.cluster) cluster.push(planned);
+    if (one.local) local.push(planned);
+  }
+  return { cluster: cluster.length > 0 ? cluster : NONE, local: local.length > 0 ? local : NONE };
 }
 
 /**
@@ -138,35 +155,57 @@ function frontEndsOf(
   return frontEnds;
 }
 
-const REJECT: Route = { action: 'reject' };
-const DROP: Route = { action: 'drop' };
+type Routes = Readonly<Record<SenderClass, Route>>;
 
-function balance(pool: Pool, masquerade: boolean): Route {
-  return { action: 'balance', pool, masquerade };
+// There are few ways to route, and as many front ends as Services: each way is made once.
+const DROP: Route = { action: 'drop' };
+const BALANCE: Record<Pool, Record<'plain' | 'masquerade', Route>> = {
+  cluster: {
+    plain: { action: 'balance', pool: 'cluster', masquerade: false },
+    masquerade: { action: 'balance', pool: 'cluster', masquerade: true },
+  },
+  local: {
+    plain: { action: 'balance', pool: 'local', masquerade: false },
+    masquerade: { action: 'balance', pool: 'local', masquerade: true },
+  },
+};
+const ALL_REJECT = sameForAll({ action: 'reject' });
+const ALL_DROP = sameForAll(DROP);
+const EXTERNAL_CLUSTER = sameForAll(BALANCE.cluster.masquerade);
+const EXTERNAL_LOCAL: Routes = {
+  pod: BALANCE.cluster.plain,
+  node: BALANCE.cluster.masquerade,
+  other: BALANCE.local.plain,
+};
+const EXTERNAL_LOCAL_EMPTY: Routes = { ...EXTERNAL_LOCAL, other: DROP };
+const INTERNAL: Record<Pool, Record<'nobody' | 'strangers' | 'everyone', Routes>> = {
+  cluster: internalTo(BALANCE.cluster),
+  local: internalTo(BALANCE.local),
+};
+
+function sameForAll(route: Route): Routes {
+  return { pod: route, node: route, other: route };
 }
 
-function sameForAll(route: Route): Record<SenderClass, Route> {
-  return { pod: route, node: route, other: route };
+/** By who is masqueraded. */
+function internalTo({ plain, masquerade }: Record<'plain' | 'masquerade', Route>) {
+  return {
+    nobody: sameForAll(plain),
+    strangers: { pod: plain, node: masquerade, other: masquerade },
+    everyone: sameForAll(masquerade),
+  };
 }
 
 /**
  * Cluster IPs obey internalTrafficPolicy. Senders that are not this node's pods are masqueraded, so that the
  * answer comes back through this node; without a way to tell pods apart nobody is (kube-proxy does the same).
  */
-function internalRoutes(
-  service: ServiceValue,
-  pools: Pools,
-  context: PlanContext,
-): Record<SenderClass, Route> {
-  if (!hasAny(pools)) return sameForAll(REJECT);
+function internalRoutes(service: ServiceValue, pools: Pools, context: PlanContext): Routes {
+  if (!hasAny(pools)) return ALL_REJECT;
   const pool = service.internalTrafficPolicy === 'Local' ? 'local' : 'cluster';
-  if (pools[pool].length === 0) return sameForAll(DROP);
-  const strangers = context.masqueradeAll || context.detector.kind !== 'none';
-  return {
-    pod: balance(pool, context.masqueradeAll),
-    node: balance(pool, strangers),
-    other: balance(pool, strangers),
-  };
+  if (pools[pool].length === 0) return ALL_DROP;
+  const strangers = context.detector.kind === 'none' ? 'nobody' : 'strangers';
+  return INTERNAL[pool][context.masqueradeAll ? 'everyone' : strangers];
 }
 
 /**
@@ -174,14 +213,10 @@ function internalRoutes(
  * cluster and use every endpoint (kubernetes/kubernetes#131765); only what comes from outside is kept local, with
  * its source address.
  */
-function externalRoutes(service: ServiceValue, pools: Pools): Record<SenderClass, Route> {
-  if (!hasAny(pools)) return sameForAll(REJECT);
-  if (service.externalTrafficPolicy === 'Cluster') return sameForAll(balance('cluster', true));
-  return {
-    pod: balance('cluster', false),
-    node: balance('cluster', true),
-    other: pools.local.length > 0 ? balance('local', false) : DROP,
-  };
+function externalRoutes(service: ServiceValue, pools: Pools): Routes {
+  if (!hasAny(pools)) return ALL_REJECT;
+  if (service.externalTrafficPolicy === 'Cluster') return EXTERNAL_CLUSTER;
+  return pools.local.length > 0 ? EXTERNAL_LOCAL : EXTERNAL_LOCAL_EMPTY;
 }
 
 /** The cluster pool is empty only when no endpoint anywhere is ready, or serving while it terminates. */

@@ -2,6 +2,7 @@
  * One family's loop: changes come in at any rate, syncs go out at most once per minimum interval, each with
  * what changed since the last one. A failed sync loses nothing: what it held is still pending.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { IpFamily, ObjectKey } from '../cluster/values.ts';
 import type { Logger } from '../log/logger.ts';
 import { ToolError } from '../node/runner.ts';
@@ -55,6 +56,7 @@ export class FamilyLoop {
   #reread: boolean;
   #retryMs = 0;
   #lastFullAt = 0;
+  #syncedNode: NodePlan | undefined;
   readonly #programmed = new Map<ObjectKey, readonly ServicePlan[]>();
   readonly #setAside = new Set<ObjectKey>();
 
@@ -134,6 +136,8 @@ export class FamilyLoop {
       this.#reread = this.#options.observeFirst;
       return;
     }
+    // An address may come or go on an interface without the API saying so.
+    if (!isDeepStrictEqual(this.#options.input.nodePlan(this.family), this.#syncedNode)) return this.replan();
     await this.#collect();
     await this.#audit(backend);
   }
@@ -166,15 +170,17 @@ export class FamilyLoop {
     const { backend, input } = this.#options;
     const pending = this.#pending;
     const changeAt = this.#pendingChangeAt;
-    const full = this.#replan || this.#reread;
+    const node = input.nodePlan(this.family);
+    const full = this.#replan || this.#reread || !isDeepStrictEqual(node, this.#syncedNode);
     this.#pending = new Set();
     this.#pendingChangeAt = 0;
     try {
-      const change = this.#plan(pending, input.nodePlan(this.family), full);
+      const change = this.#plan(pending, node, full);
       const planned = performance.now();
       const timing = await this.#program(change);
       this.#replan = false;
       this.#reread = false;
+      this.#syncedNode = node;
       if (change.full) this.#lastFullAt = Date.now();
       this.#tell((observer) =>
         observer.synced?.({

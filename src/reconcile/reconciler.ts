@@ -58,24 +58,24 @@ export class Reconciler {
     this.#feed.onChange(() => this.#wake.raise());
   }
 
-  /** Something the plans depend on changed outside the cluster: the node's own addresses, say. */
-  replan(): void {
-    for (const loop of this.loops) loop.replan();
-  }
-
   /** Runs until `signal` aborts. Rules stay in the kernel. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!this.#feed.synced && !signal.aborted) await this.#wake.wait(60_000, signal);
-    // The loops plan everything at their first sync, so what was noted while listing is not news.
-    this.#feed.takeChanges();
+    await this.#listed(signal);
+    if (signal.aborted) return;
     await Promise.all([this.#dispatch(signal), ...this.loops.map((loop) => loop.run(signal))]);
   }
 
   /** One full sync of every family, once everything is listed. Rejects with the first failure. */
   async syncOnce(signal: AbortSignal): Promise<void> {
-    while (!this.#feed.synced && !signal.aborted) await this.#wake.wait(60_000, signal);
-    this.#feed.takeChanges();
+    await this.#listed(signal);
+    signal.throwIfAborted();
     for (const loop of this.loops) await loop.syncOnce();
+  }
+
+  async #listed(signal: AbortSignal): Promise<void> {
+    while (!this.#feed.synced && !signal.aborted) await this.#wake.wait(60_000, signal);
+    // The loops plan everything at their first sync, so what was noted while listing is not news.
+    this.#feed.takeChanges();
   }
 
   async #dispatch(signal: AbortSignal): Promise<void> {
