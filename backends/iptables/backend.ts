@@ -6,7 +6,7 @@ import type { Backend, Change, Diff, Leftover, Probe, Step } from '../../src/rec
 import { Audit } from './audit.ts';
 import { cleanup } from './cleanup.ts';
 import { isEmpty } from './delta.ts';
-import type { DispatchMode } from './dispatch/layout.ts';
+import { type DispatchMode, limitsOf } from './dispatch/layout.ts';
 import { DEFAULT_FEATURES, type Features } from './features.ts';
 import { IptablesModel, type ObservedRules } from './model.ts';
 import { isOwn } from './names.ts';
@@ -60,7 +60,7 @@ class IptablesBackend implements Backend {
   constructor(options: IptablesOptions) {
     this.family = options.family;
     this.#tools = new Tools(options);
-    this.#model = new IptablesModel(options.family, options.dispatch ?? 'auto');
+    this.#model = new IptablesModel(options.family, limitsOf(options.dispatch ?? 'auto'));
     this.#features = {
       ...DEFAULT_FEATURES,
       localhostNodePorts: options.localhostNodePorts ?? DEFAULT_FEATURES.localhostNodePorts,

@@ -7,7 +7,7 @@ import { compareText } from '../../src/net/ip.ts';
 import type { NodePlan, ServicePlan } from '../../src/plan/plan.ts';
 import type { Change } from '../../src/reconcile/backend.ts';
 import { compareChains, type Delta } from './delta.ts';
-import { type DispatchMode, Layout, limitsOf } from './dispatch/layout.ts';
+import { Layout } from './dispatch/layout.ts';
 import type { Limits } from './dispatch/tree.ts';
 import type { Features } from './features.ts';
 import { type ChainId, DISPATCH_CHAINS, type DispatchChain, FIREWALL } from './names.ts';
@@ -45,9 +45,10 @@ export class IptablesModel {
   /** Chains that nothing jumps to any more and that wait to be deleted. */
   #stale = new Set<ChainId>();
 
-  constructor(family: IpFamily, dispatch: DispatchMode) {
+  /** @param limits above which the shared chains are split */
+  constructor(family: IpFamily, limits: Limits) {
     this.family = family;
-    this.#limits = limitsOf(dispatch);
+    this.#limits = limits;
   }
 
   get stale(): ReadonlySet<ChainId> {
@@ -115,8 +116,9 @@ export class IptablesModel {
         state.layouts.set(chain, Layout.build(chain, this.family, this.#limits, own));
       }
     });
-    const before = observed?.own ?? this.contents().chains;
-    const foreign = observed?.foreign ?? asSavedRules(this.contents().ensured);
+    const written = observed ? undefined : this.contents();
+    const before = observed?.own ?? written?.chains ?? new Map();
+    const foreign = observed?.foreign ?? asSavedRules(written?.ensured ?? []);
     const delta = {
       ...compareChains(before, wanted),
       missing: ensuredRules(state.node, features).filter(

@@ -77,8 +77,15 @@ export function endpointChain(plan: ServicePlan, endpoint: PlanEndpoint): string
   return `KUBE-SEP-${shortHash(`${plan.key}${lower(plan.protocol)}${socketAddress(endpoint)}`, 16)}`;
 }
 
+const planHashes = new WeakMap<ServicePlan, string>();
+
 function planHash(plan: ServicePlan): string {
-  return shortHash(`${plan.key}${lower(plan.protocol)}`, 16);
+  let hash = planHashes.get(plan);
+  if (hash === undefined) {
+    hash = shortHash(`${plan.key}${lower(plan.protocol)}`, 16);
+    planHashes.set(plan, hash);
+  }
+  return hash;
 }
 
 /** `10.244.1.2:8080`, `[fd00::2]:8080`. */

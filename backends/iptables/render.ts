@@ -19,26 +19,28 @@ type Balance = Extract<Route, { action: 'balance' }>;
 
 /** Writes a plan's objects into `out`. Pure; equal plans give equal text. */
 export function renderPlan(plan: ServicePlan, node: NodePlan, features: Features, out: RuleObjects): void {
-  renderEndpoints(plan, out);
-  for (const pool of usedPools(plan)) renderPool(plan, pool, node, out);
+  const chains = new Map(
+    reachable(plan).map((endpoint) => [socketAddress(endpoint), endpointChain(plan, endpoint)]),
+  );
+  renderEndpoints(plan, chains, out);
+  for (const pool of usedPools(plan)) renderPool(plan, pool, node, chains, out);
   renderExternal(plan, node, out);
   renderDispatch(plan, node, features, out);
 }
 
-function renderEndpoints(plan: ServicePlan, out: RuleObjects): void {
+/** Names of endpoint chains by `10.244.1.2:8080`: hashing is most of the work. */
+type EndpointChains = ReadonlyMap<string, string>;
+
+function renderEndpoints(plan: ServicePlan, chains: EndpointChains, out: RuleObjects): void {
   const proto = lower(plan.protocol);
   const about = comment(plan.key);
   for (const endpoint of reachable(plan)) {
-    const chain = endpointChain(plan, endpoint);
+    const target = socketAddress(endpoint);
+    const chain = chains.get(target) ?? '';
     const remember = plan.affinitySeconds > 0 && `-m recent --set ${recentList(chain, plan)}`;
     out.chain(`nat ${chain}`, [
       words('-s', host(endpoint.address), about, `-j ${MARK_MASQ}`),
-      words(
-        `-p ${proto}`,
-        about,
-        remember,
-        `-m ${proto} -j DNAT --to-destination ${socketAddress(endpoint)}`,
-      ),
+      words(`-p ${proto}`, about, remember, `-m ${proto} -j DNAT --to-destination ${target}`),
     ]);
   }
 }
@@ -53,10 +55,16 @@ function recentList(chain: string, plan: ServicePlan): string {
  * A client that is known goes to its endpoint; everyone else is dealt out evenly: each endpoint takes its share
  * of what those before it left.
  */
-function renderPool(plan: ServicePlan, pool: Pool, node: NodePlan, out: RuleObjects): void {
-  const endpoints = plan.pools[pool].map((endpoint) => ({
-    chain: endpointChain(plan, endpoint),
-    about: comment(`${plan.key} -> ${socketAddress(endpoint)}`),
+function renderPool(
+  plan: ServicePlan,
+  pool: Pool,
+  node: NodePlan,
+  chains: EndpointChains,
+  out: RuleObjects,
+): void {
+  const endpoints = plan.pools[pool].map(socketAddress).map((target) => ({
+    chain: chains.get(target) ?? '',
+    about: comment(`${plan.key} -> ${target}`),
   }));
   const known = endpoints.map(({ chain, about }) =>
     words(

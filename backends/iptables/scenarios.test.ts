@@ -13,6 +13,7 @@ import { MemorySource } from '../../test/support/memory-source.ts';
 import { NODE1_ADDRESSES } from '../../test/support/network/topology.ts';
 import { optionsOf, scenarioOptions } from '../../test/support/node-under-test.ts';
 import { loadScenarios, type Scenario, scenarioObjects } from '../../test/support/scenarios.ts';
+import { limitsOf } from './dispatch/layout.ts';
 import type { Features } from './features.ts';
 import { IptablesModel } from './model.ts';
 import { isOwn } from './names.ts';
@@ -36,7 +37,7 @@ const ADDED = {
 
 describe.each(loadScenarios())('$name', (scenario) => {
   it.each(['IPv4', 'IPv6'] as const)("has kube-proxy's rules, %s", (family) => {
-    const model = new IptablesModel(family, 'auto');
+    const model = new IptablesModel(family, limitsOf('auto'));
     model.change(changeOf(scenario, family), FEATURES).commit();
     const { chains, ensured } = model.contents();
     const ours = new Map<string, Set<string>>();

@@ -1,4 +1,5 @@
 import type { IpFamily } from '../../src/cluster/values.ts';
+import { limitsOf } from './dispatch/layout.ts';
 import type { Features } from './features.ts';
 import { IptablesModel } from './model.ts';
 import { script } from './script.ts';
@@ -17,7 +18,7 @@ export async function trial(tools: Tools, family: IpFamily, features: Features):
     nodePortAddresses: 'any',
     serviceCIDRs: [],
   } as const;
-  const { delta } = new IptablesModel(family, 'flat').change(
+  const { delta } = new IptablesModel(family, limitsOf('flat')).change(
     { full: true, services: new Map(), node },
     // A counter that does not exist yet is refused.
     { ...features, counters: false },
