@@ -94,10 +94,14 @@ function compareElements(
   const newElements = new Map<string, Elements>();
   for (const [set, wanted] of after.elements) {
     const there = removedSets.has(set) ? undefined : before.elements.get(set);
+    if (there === undefined) {
+      if (wanted.size > 0) newElements.set(set, wanted);
+      continue;
+    }
     const added: Elements = new Map();
     const removed: string[] = [];
     for (const [key, value] of wanted) {
-      const old = there?.get(key);
+      const old = there.get(key);
       if (old === value) continue;
       if (old !== undefined) removed.push(key);
       added.set(key, value);
@@ -132,38 +136,46 @@ export function isEmpty(delta: Delta): boolean {
  */
 export function script(family: IpFamily, delta: Delta): string[] {
   const table = `${nftFamily(family)} ${TABLE}`;
-  const lines = [`add table ${table} { comment "rules for kube-proxy" ; }`];
-  for (const chain of delta.flushedChains) lines.push(`flush chain ${table} ${chain}`);
-  for (const chain of delta.movedChains) lines.push(`delete chain ${table} ${chain}`);
+  const lines = [`add table ${table} { comment "rules for kube-proxy" ; }\n`];
+  for (const chain of delta.flushedChains) lines.push(`flush chain ${table} ${chain}\n`);
+  for (const chain of delta.movedChains) lines.push(`delete chain ${table} ${chain}\n`);
   for (const [chain, hook] of delta.newChains) {
-    lines.push(`add chain ${table} ${chain}${hook === undefined ? '' : ` { ${hook} ; }`}`);
+    lines.push(`add chain ${table} ${chain}${hook === undefined ? '' : ` { ${hook} ; }`}\n`);
   }
   for (const [set, keys] of delta.removedElements) {
-    lines.push(...elementLines(`delete element ${table} ${set}`, keys));
+    pushElements(lines, `delete element ${table} ${set}`, keys.length, keys);
   }
-  for (const [set, kind] of delta.removedSets) lines.push(`delete ${kind} ${table} ${set}`);
+  for (const [set, kind] of delta.removedSets) lines.push(`delete ${kind} ${table} ${set}\n`);
   for (const [set, declaration] of delta.newSets) {
     const brace = declaration.indexOf(' ');
-    lines.push(`add ${declaration.slice(0, brace)} ${table} ${set}${declaration.slice(brace)}`);
+    lines.push(`add ${declaration.slice(0, brace)} ${table} ${set}${declaration.slice(brace)}\n`);
   }
   for (const [chain, rules] of delta.rules) {
-    for (const rule of rules) lines.push(`add rule ${table} ${chain} ${rule}`);
+    for (const rule of rules) lines.push(`add rule ${table} ${chain} ${rule}\n`);
   }
   for (const [set, elements] of delta.newElements) {
-    const texts = Array.from(elements, ([key, value]) => key + value);
-    lines.push(...elementLines(`add element ${table} ${set}`, texts));
+    pushElements(lines, `add element ${table} ${set}`, elements.size, texts(elements));
   }
-  return lines.map((line) => `${line}\n`);
+  return lines;
 }
 
-function elementLines(command: string, elements: readonly string[]): string[] {
-  if (elements.length === 1) return [`${command} { ${elements[0]} }`];
-  const last = elements.length - 1;
-  return [
-    `${command} {`,
-    ...elements.map((element, index) => (index === last ? `\t${element}` : `\t${element},`)),
-    '}',
-  ];
+function* texts(elements: Elements): Generator<string> {
+  for (const [key, value] of elements) yield key + value;
+}
+
+/** One element on the command's line, several on lines of their own: an error then names one. */
+function pushElements(lines: string[], command: string, count: number, elements: Iterable<string>): void {
+  if (count === 1) {
+    for (const element of elements) lines.push(`${command} { ${element} }\n`);
+    return;
+  }
+  lines.push(`${command} {\n`);
+  let left = count;
+  for (const element of elements) {
+    left -= 1;
+    lines.push(left > 0 ? `\t${element},\n` : `\t${element}\n`);
+  }
+  lines.push('}\n');
 }
 
 /**

@@ -12,11 +12,8 @@ import { TableObjects } from './objects.ts';
 import { renderPlan } from './render.ts';
 import { renderSkeleton } from './skeleton.ts';
 
+type Uses = TableObjects['uses'];
 type Plans = ReadonlyMap<ObjectKey, readonly ServicePlan[]>;
-
-/** Objects that several Services write. They go with the last of them. */
-const SHARED_SETS: readonly string[] = ['cluster-ips', 'hairpin-connections'];
-const SHARED_CHAIN = /^(pick|masquerade|inside|firewall)-/;
 
 export interface ModelChange {
   readonly delta: Delta;
@@ -27,8 +24,8 @@ export class NftModel {
   readonly family: IpFamily;
   #node: NodePlan | undefined;
   #plans = new Map<ObjectKey, readonly ServicePlan[]>();
-  /** How many Services write a shared object. */
-  #references = new Map<string, number>();
+  /** How often each shared object is wanted: `TableObjects.uses` of everything. */
+  #uses: Uses = new Map();
   /** Rules of the shared chains: a few dozen, whatever the number of Services. */
   #sharedChains = new Map<string, readonly string[]>();
   /** Services with chains and sets of their own. */
@@ -68,7 +65,9 @@ export class NftModel {
     const out = new TableObjects();
     if (this.#node === undefined) return out;
     renderSkeleton(this.#node, out);
-    for (const key of this.#affine) merge(renderService(this.#plans.get(key) ?? [], this.#node), out);
+    for (const key of this.#affine) {
+      for (const plan of this.#plans.get(key) ?? []) renderPlan(plan, this.#node, out);
+    }
     for (const [name, rules] of this.#sharedChains) out.chain(name, rules);
     out.elements.clear();
     return out;
@@ -76,21 +75,14 @@ export class NftModel {
 
   #full(change: Change, before: ((wanted: TableObjects) => TableObjects) | undefined): ModelChange {
     const plans = new Map(sorted(change.services).filter(([, list]) => list.length > 0));
-    const after = new TableObjects();
-    renderSkeleton(change.node, after);
-    const references = new Map<string, number>();
-    for (const list of plans.values()) {
-      const own = renderService(list, change.node);
-      for (const name of sharedIn(own)) references.set(name, (references.get(name) ?? 0) + 1);
-      merge(own, after);
-    }
+    const after = renderAll(change.node, plans);
     const delta = compare(before === undefined ? this.objects() : before(after), after);
     return {
       delta,
       commit: () => {
         this.#node = change.node;
         this.#plans = plans;
-        this.#references = references;
+        this.#uses = after.uses;
         this.#sharedChains = new Map();
         this.#affine = new Set();
         this.#settle(after, plans, delta);
@@ -101,25 +93,15 @@ export class NftModel {
   #incremental(changed: Plans, node: NodePlan): ModelChange {
     const before = new TableObjects();
     const after = new TableObjects();
-    const counts = new Map<string, number>();
-    const count = (objects: TableObjects, by: number): void => {
-      for (const name of sharedIn(objects)) counts.set(name, (counts.get(name) ?? 0) + by);
-    };
     const services = sorted(changed);
     for (const [key, list] of services) {
-      const old = renderService(this.#plans.get(key) ?? [], node);
-      const now = renderService(list, node);
-      count(old, -1);
-      count(now, 1);
-      merge(old, before);
-      merge(now, after);
+      for (const plan of this.#plans.get(key) ?? []) renderPlan(plan, node, before);
+      for (const plan of list) renderPlan(plan, node, after);
     }
-    for (const [name, by] of counts) {
-      const was = this.#references.get(name) ?? 0;
-      if (was > 0 && was + by > 0) {
-        forget(before, name);
-        forget(after, name);
-      }
+    const uses = this.#usesAfter(before.uses, after.uses);
+    for (const { kind, name, was, now } of uses) {
+      // Others want it too: it was there before and stays.
+      if (was > 0 && now > 0) forget(kind, name, before, after);
     }
     const delta = compare(before, after);
     return {
@@ -129,14 +111,23 @@ export class NftModel {
           if (list.length > 0) this.#plans.set(key, list);
           else this.#plans.delete(key);
         }
-        for (const [name, by] of counts) {
-          const now = (this.#references.get(name) ?? 0) + by;
-          if (now > 0) this.#references.set(name, now);
-          else this.#references.delete(name);
-        }
+        for (const { kind, name, now } of uses) setUse(this.#uses, kind, name, now);
         this.#settle(after, services, delta);
       },
     };
+  }
+
+  #usesAfter(before: Uses, after: Uses): { kind: string; name: string; was: number; now: number }[] {
+    const found: { kind: string; name: string; was: number; now: number }[] = [];
+    for (const kind of new Set([...before.keys(), ...after.keys()])) {
+      const old = before.get(kind);
+      const fresh = after.get(kind);
+      for (const name of new Set([...(old?.keys() ?? []), ...(fresh?.keys() ?? [])])) {
+        const was = this.#uses.get(kind)?.get(name) ?? 0;
+        found.push({ kind, name, was, now: was - (old?.get(name) ?? 0) + (fresh?.get(name) ?? 0) });
+      }
+    }
+    return found;
   }
 
   #settle(
@@ -145,7 +136,7 @@ export class NftModel {
     delta: Delta,
   ): void {
     for (const [name, rules] of after.chains) {
-      if (this.#references.has(`chain ${name}`)) this.#sharedChains.set(name, rules);
+      if (this.#uses.get('chains')?.has(name)) this.#sharedChains.set(name, rules);
     }
     for (const chain of delta.staleChains) {
       this.#stale.add(chain);
@@ -178,26 +169,16 @@ export function renderService(plans: readonly ServicePlan[], node: NodePlan): Ta
   return out;
 }
 
-function merge(from: TableObjects, into: TableObjects): void {
-  for (const [name, declaration] of from.sets) into.set(name, declaration);
-  for (const [name, rules] of from.chains) into.chain(name, rules);
-  for (const [set, elements] of from.elements) {
-    for (const [key, value] of elements) into.element(set, key, value);
+function forget(kind: string, name: string, ...all: readonly TableObjects[]): void {
+  for (const objects of all) {
+    if (kind === 'chains') objects.chains.delete(name);
+    else objects.elements.get(kind)?.delete(name);
   }
 }
 
-/** Names of shared objects: `chain pick-3`, `cluster-ips 10.96.0.1`. */
-function* sharedIn(objects: TableObjects): Generator<string> {
-  for (const chain of objects.chains.keys()) if (SHARED_CHAIN.test(chain)) yield `chain ${chain}`;
-  for (const set of SHARED_SETS) {
-    for (const key of objects.elements.get(set)?.keys() ?? []) yield `${set} ${key}`;
-  }
-}
-
-function forget(objects: TableObjects, name: string): void {
-  const space = name.indexOf(' ');
-  const kind = name.slice(0, space);
-  const rest = name.slice(space + 1);
-  if (kind === 'chain') objects.chains.delete(rest);
-  else objects.elements.get(kind)?.delete(rest);
+function setUse(uses: Uses, kind: string, name: string, count: number): void {
+  const ofKind = uses.get(kind);
+  if (count === 0) ofKind?.delete(name);
+  else if (ofKind === undefined) uses.set(kind, new Map([[name, count]]));
+  else ofKind.set(name, count);
 }

@@ -11,6 +11,11 @@ export class TableObjects {
   /** Name of a base chain → `type nat hook prerouting priority -100`. */
   readonly hooks = new Map<string, string>();
   readonly elements = new Map<string, Elements>();
+  /**
+   * How often each shared object was written: `chains` by name, and elements by set and key. Plans write them
+   * independently of each other, and the last one to want an object takes it away.
+   */
+  readonly uses = new Map<string, Map<string, number>>();
 
   element(set: string, key: string, value = ''): void {
     let elements = this.elements.get(set);
@@ -19,6 +24,27 @@ export class TableObjects {
       this.elements.set(set, elements);
     }
     elements.set(key, value);
+  }
+
+  /** An element that several Services may want. */
+  sharedElement(set: string, key: string): void {
+    this.#use(set, key);
+    this.element(set, key);
+  }
+
+  /** A chain that several Services may want, always with the same rules. */
+  sharedChain(name: string, rules: () => readonly string[]): void {
+    this.#use('chains', name);
+    if (!this.chains.has(name)) this.chains.set(name, rules());
+  }
+
+  #use(kind: string, name: string): void {
+    let uses = this.uses.get(kind);
+    if (uses === undefined) {
+      uses = new Map();
+      this.uses.set(kind, uses);
+    }
+    uses.set(name, (uses.get(name) ?? 0) + 1);
   }
 
   chain(name: string, rules: readonly string[]): void {

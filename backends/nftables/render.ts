@@ -21,7 +21,7 @@ export function renderPlan(plan: ServicePlan, node: NodePlan, out: TableObjects)
   for (const endpoint of reachable(plan)) {
     if (endpoint.maybeHere) {
       const { address, port } = endpoint;
-      out.element('hairpin-connections', `${address} . ${address} . ${proto(plan)} . ${port}`);
+      out.sharedElement('hairpin-connections', `${address} . ${address} . ${proto(plan)} . ${port}`);
     }
   }
   if (plan.affinitySeconds > 0) renderAffinity(plan, node, out);
@@ -37,7 +37,7 @@ function renderFrontEnd(plan: ServicePlan, frontEnd: FrontEnd, node: NodePlan, o
     ? `${proto(plan)} . ${frontEnd.port}`
     : `${frontEnd.address} . ${proto(plan)} . ${frontEnd.port}`;
   const value = (target: string): string => ` comment "${commentText(plan.key)}" : ${target}`;
-  if (frontEnd.kind === 'clusterIP') out.element('cluster-ips', frontEnd.address);
+  if (frontEnd.kind === 'clusterIP') out.sharedElement('cluster-ips', frontEnd.address);
   if (frontEnd.allowedSources) {
     out.element('firewall-ips', key, value(`goto ${firewallChain(frontEnd.allowedSources, node, out)}`));
   }
@@ -94,21 +94,28 @@ function insideChain(
   if (frontEnd.kind === 'clusterIP') return target;
   const { pod, other } = frontEnd.routes;
   const everyone = [pod, inside, other].every((route) => route.action === 'balance' && route.masquerade);
-  const name =
-    plan.affinitySeconds > 0
-      ? `external-${serviceBase(plan)}`
-      : target.replace('pick', everyone ? 'masquerade' : 'inside');
-  if (everyone) {
-    out.chain(name, [`${markForMasquerade(node)} comment "masquerade"`, `goto ${target}`]);
-  } else {
-    const pods = fromPod(node);
-    out.chain(name, [
-      ...(pods === undefined ? [] : [`${pods}goto ${target} comment "short-circuit pod traffic"`]),
-      `fib saddr type local ${markForMasquerade(node)} comment "masquerade local traffic"`,
-      `goto ${target}`,
-    ]);
+  const rules = (): string[] => (everyone ? masqueradeRules(node, target) : insideRules(node, target));
+  if (plan.affinitySeconds > 0) {
+    const name = `external-${serviceBase(plan)}`;
+    out.chain(name, rules());
+    return name;
   }
+  const name = target.replace('pick', everyone ? 'masquerade' : 'inside');
+  out.sharedChain(name, rules);
   return name;
+}
+
+function masqueradeRules(node: NodePlan, target: string): string[] {
+  return [`${markForMasquerade(node)} comment "masquerade"`, `goto ${target}`];
+}
+
+function insideRules(node: NodePlan, target: string): string[] {
+  const pods = fromPod(node);
+  return [
+    ...(pods === undefined ? [] : [`${pods}goto ${target} comment "short-circuit pod traffic"`]),
+    `fib saddr type local ${markForMasquerade(node)} comment "masquerade local traffic"`,
+    `goto ${target}`,
+  ];
 }
 
 /** The chain that balances over a pool: shared by all Services with as many endpoints, or an affine Service's own. */
@@ -136,12 +143,13 @@ function pickChain(
   out: TableObjects,
 ): string {
   const name = `pick-${endpointMap(kind, protocol).replace(/-?endpoints$/, '')}-${count}`;
-  if (out.chains.has(name)) return name;
-  const ip = nftFamily(node.family);
-  const key = endpointKey(node.family, kind, protocol);
-  const map = endpointMap(kind, protocol);
-  const pick = `meta l4proto ${protocol.toLowerCase()} dnat ${ip} addr . port to ${key} . numgen random mod ${count} map @${map}`;
-  out.chain(name, count === 1 ? [pick] : [pick, `goto ${pickChain(protocol, kind, 1, node, out)}`]);
+  const first = count === 1 ? undefined : pickChain(protocol, kind, 1, node, out);
+  out.sharedChain(name, () => {
+    const key = `${endpointKey(node.family, kind, protocol)} . numgen random mod ${count}`;
+    const target = `${nftFamily(node.family)} addr . port to ${key} map @${endpointMap(kind, protocol)}`;
+    const pick = `meta l4proto ${protocol.toLowerCase()} dnat ${target}`;
+    return first === undefined ? [pick] : [pick, `goto ${first}`];
+  });
   return name;
 }
 
@@ -150,6 +158,6 @@ function firewallChain(sources: readonly string[], node: NodePlan, out: TableObj
   const cidrs = disjointCidrs(sources);
   const name = `firewall-${shortHash(cidrs.join(','), 16)}`;
   const others = cidrs.length > 0 ? `${nftFamily(node.family)} saddr != { ${cidrs.join(', ')} } ` : '';
-  out.chain(name, [`${others}drop`]);
+  out.sharedChain(name, () => [`${others}drop`]);
   return name;
 }

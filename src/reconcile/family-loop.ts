@@ -56,6 +56,7 @@ export class FamilyLoop {
   #reread: boolean;
   #retryMs = 0;
   #lastFullAt = 0;
+  #nextAuditAt = 0;
   #syncedNode: NodePlan | undefined;
   readonly #programmed = new Map<ObjectKey, readonly ServicePlan[]>();
   readonly #setAside = new Set<ObjectKey>();
@@ -100,7 +101,8 @@ export class FamilyLoop {
     while (!signal.aborted) {
       const worked = await this.#syncIfNeeded(signal);
       if (worked) await pause(Math.max(timing.minIntervalMs, this.#retryMs), signal);
-      else await this.#idle(signal);
+      else await this.#wake.wait(Math.max(this.#nextAuditAt - Date.now(), 0), signal);
+      if (!signal.aborted && this.#retryMs === 0) await this.#tend();
     }
   }
 
@@ -128,18 +130,19 @@ export class FamilyLoop {
     return true;
   }
 
-  async #idle(signal: AbortSignal): Promise<void> {
-    const { timing, backend } = this.#options;
-    await this.#wake.wait(timing.syncPeriodMs, signal);
-    if (signal.aborted || this.#pending.size > 0 || this.#replan) return;
-    if (Date.now() - this.#lastFullAt >= timing.fullPeriodMs) {
-      this.#reread = this.#options.observeFirst;
-      return;
-    }
+  /** A cluster that never rests is audited all the same: the audit's time is not put off by changes. */
+  async #tend(): Promise<void> {
+    const { timing, backend, input } = this.#options;
+    const now = Date.now();
+    if (now < this.#nextAuditAt) return;
+    this.#nextAuditAt = now + timing.syncPeriodMs;
     // An address may come or go on an interface without the API saying so.
-    if (!isDeepStrictEqual(this.#options.input.nodePlan(this.family), this.#syncedNode)) return this.replan();
-    await this.#collect();
-    await this.#audit(backend);
+    if (!isDeepStrictEqual(input.nodePlan(this.family), this.#syncedNode)) this.#replan = true;
+    else if (now - this.#lastFullAt >= timing.fullPeriodMs) this.#reread = this.#options.observeFirst;
+    else {
+      await this.#collect();
+      await this.#audit(backend);
+    }
   }
 
   async #audit(backend: Backend): Promise<void> {
@@ -181,7 +184,10 @@ export class FamilyLoop {
       this.#replan = false;
       this.#reread = false;
       this.#syncedNode = node;
-      if (change.full) this.#lastFullAt = Date.now();
+      if (change.full) {
+        this.#lastFullAt = Date.now();
+        this.#nextAuditAt = this.#lastFullAt + this.#options.timing.syncPeriodMs;
+      }
       this.#tell((observer) =>
         observer.synced?.({
           family: backend.family,
