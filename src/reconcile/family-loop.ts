@@ -43,6 +43,7 @@ export interface LoopOptions {
 }
 
 const FIRST_RETRY_MS = 500;
+const FRESH_MS = 5_000;
 
 export class FamilyLoop {
   readonly #options: LoopOptions;
@@ -57,6 +58,8 @@ export class FamilyLoop {
   #retryMs = 0;
   #lastFullAt = 0;
   #nextAuditAt = 0;
+  /** When the kernel was read ahead of the first sync, by the monotonic clock. */
+  #observedAt = Number.NEGATIVE_INFINITY;
   #syncedNode: NodePlan | undefined;
   readonly #programmed = new Map<ObjectKey, readonly ServicePlan[]>();
   readonly #setAside = new Set<ObjectKey>();
@@ -93,6 +96,20 @@ export class FamilyLoop {
   #queued(): void {
     this.#tell((observer) => observer.queued?.(this.family));
     this.#wake.raise();
+  }
+
+  /**
+   * Reads the kernel while the sources are still listing. What is read is used if the first sync follows soon:
+   * until then somebody else, a kube-proxy on its way out, may still be writing.
+   */
+  async prepare(): Promise<void> {
+    if (!this.#options.observeFirst) return;
+    try {
+      await this.#options.backend.observe();
+      this.#observedAt = performance.now();
+    } catch (error) {
+      this.#options.log.debug({ family: this.family, err: error }, 'The kernel could not be read yet');
+    }
   }
 
   /** Runs until `signal` aborts; call it when the sources have listed everything. */
@@ -240,7 +257,8 @@ export class FamilyLoop {
 
   async #program(change: Change): Promise<{ steps: number; diffMs: number; applyMs: number }> {
     const { backend, log } = this.#options;
-    if (this.#reread) await backend.observe();
+    if (this.#reread && performance.now() - this.#observedAt > FRESH_MS) await backend.observe();
+    this.#observedAt = Number.NEGATIVE_INFINITY;
     try {
       return await this.#apply(change);
     } catch (error) {

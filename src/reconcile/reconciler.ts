@@ -60,7 +60,7 @@ export class Reconciler {
 
   /** Runs until `signal` aborts. Rules stay in the kernel. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#listed(signal);
+    await Promise.all([this.#listed(signal), ...this.loops.map((loop) => loop.prepare())]);
     if (signal.aborted) return;
     await Promise.all([this.#dispatch(signal), ...this.loops.map((loop) => loop.run(signal))]);
   }

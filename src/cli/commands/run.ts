@@ -93,13 +93,15 @@ async function usableBackends(options: Options, log: Logger): Promise<Backend[]>
   const runner = createRunner();
   const usable: Backend[] = [];
   const missing = new Set<string>();
-  for (const family of await kernelFamilies()) {
-    const backend = await createBackend(options.proxyMode, { family, runner });
-    if (options.dryRun) {
-      usable.push(printingBackend(backend, (text) => void process.stdout.write(text)));
-      continue;
-    }
-    const probe = await backend.probe();
+  const all = await Promise.all(
+    (await kernelFamilies()).map((family) => createBackend(options.proxyMode, { family, runner })),
+  );
+  if (options.dryRun) {
+    return all.map((backend) => printingBackend(backend, (text) => void process.stdout.write(text)));
+  }
+  const probed = await Promise.all(all.map(async (backend) => ({ backend, probe: await backend.probe() })));
+  for (const { backend, probe } of probed) {
+    const { family } = backend;
     log.debug({ family, ...probe.versions }, 'Looked at tools and kernel');
     if (probe.usable) usable.push(backend);
     else for (const one of probe.missing) missing.add(`${family}: ${one}`);

@@ -69,7 +69,7 @@ export function parsePath(pathname: string): ParsedPath | undefined {
 }
 
 /** The `Status` a failed request is answered with. */
-export function statusObject(code: number, reason: string, message: string, details?: unknown): unknown {
+export function statusObject(code: number, reason: string, message: string, details?: unknown): object {
   return {
     kind: 'Status',
     apiVersion: 'v1',
@@ -80,4 +80,16 @@ export function statusObject(code: number, reason: string, message: string, deta
     ...(details === undefined ? {} : { details }),
     code,
   };
+}
+
+const texts = new WeakMap<object, string>();
+
+/** An object as JSON, made once: what a server with ten thousand of them sends again and again. */
+export function jsonOf(object: object): string {
+  let text = texts.get(object);
+  if (text === undefined) {
+    text = JSON.stringify(object);
+    texts.set(object, text);
+  }
+  return text;
 }

@@ -10,7 +10,7 @@ export type Query = Readonly<Record<string, string>>;
 /** Answered with this status instead. */
 export class Refusal extends Error {
   readonly status: number;
-  readonly body: unknown;
+  readonly body: object;
 
   constructor(status: number, reason: string, message: string, details?: unknown) {
     super(message);

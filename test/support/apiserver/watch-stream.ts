@@ -1,6 +1,6 @@
 /** One open watch: what it has been sent, and the ways it can go wrong. */
 import type { ServerResponse } from 'node:http';
-import type { KubeObject, ResourceType } from './objects.ts';
+import { jsonOf, type KubeObject, type ResourceType } from './objects.ts';
 import type { Matcher } from './selectors.ts';
 import type { StoreEvent } from './store.ts';
 
@@ -51,7 +51,7 @@ export class WatchStream {
     });
   }
 
-  error(status: unknown): void {
+  error(status: object): void {
     this.#event('ERROR', status);
   }
 
@@ -67,7 +67,7 @@ export class WatchStream {
     if (!this.#frozen) this.#response.end();
   }
 
-  #event(type: string, object: unknown): void {
-    this.raw(`${JSON.stringify({ type, object })}\n`);
+  #event(type: string, object: object): void {
+    this.raw(`{"type":${JSON.stringify(type)},"object":${jsonOf(object)}}\n`);
   }
 }
