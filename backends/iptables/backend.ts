@@ -1,7 +1,9 @@
 /** iptables mode: the KUBE-* chains of kube-proxy, written with `iptables-restore --noflush`. */
+import { isDeepStrictEqual } from 'node:util';
 import type { IpFamily, ObjectKey } from '../../src/cluster/values.ts';
 import type { IptablesVariant } from '../../src/node/iptables-variant.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
+import type { ServicePlan } from '../../src/plan/plan.ts';
 import type { Backend, Change, Diff, Leftover, Probe, Step } from '../../src/reconcile/backend.ts';
 import { Audit } from './audit.ts';
 import { cleanup } from './cleanup.ts';
@@ -38,6 +40,12 @@ export function createIptablesBackend(options: IptablesOptions): Backend {
   return new IptablesBackend(options);
 }
 
+interface Refusal {
+  /** What it was refused with. */
+  readonly plans: readonly ServicePlan[];
+  readonly error: ToolError;
+}
+
 interface Observed {
   readonly rules: ObservedRules;
   readonly settings: Settings;
@@ -55,7 +63,7 @@ class IptablesBackend implements Backend {
   /** What the kernel held when it was last read; forgotten once it has been brought up to date. */
   #observed: Observed | undefined;
   /** Services whose lines the kernel refused: `--test` does not find what only the kernel knows. */
-  readonly #refused = new Map<ObjectKey, ToolError>();
+  readonly #refused = new Map<ObjectKey, Refusal>();
 
   constructor(options: IptablesOptions) {
     this.family = options.family;
@@ -133,8 +141,8 @@ class IptablesBackend implements Backend {
 
   async check(step: Step): Promise<void> {
     if (!(step instanceof RestoreStep)) return;
-    for (const [service, error] of this.#refused) {
-      const line = step.lineOf(service);
+    for (const [service, { plans, error }] of this.#refused) {
+      const line = isDeepStrictEqual(step.plansOf(service), plans) ? step.lineOf(service) : undefined;
       if (line !== undefined) {
         throw new ToolError(error.argv, error.reason, error.exitCode, `line ${line}: ${error.stderr}`);
       }
@@ -160,8 +168,10 @@ class IptablesBackend implements Backend {
   /** The kernel's refusal names a line, and its line a Service. */
   #remember(step: Step, error: ToolError): void {
     const line = Number(/line:? (\d+)/.exec(error.stderr)?.[1]);
-    const service = Number.isInteger(line) ? step.serviceOfLine(line) : undefined;
-    if (service !== undefined) this.#refused.set(service, error);
+    if (!(step instanceof RestoreStep) || !Number.isInteger(line)) return;
+    const service = step.serviceOfLine(line);
+    const plans = service === undefined ? undefined : step.plansOf(service);
+    if (service !== undefined && plans) this.#refused.set(service, { plans, error });
   }
 
   async #detect(): Promise<void> {

@@ -38,9 +38,14 @@ export class RestoreStep implements Step {
     return undefined;
   }
 
+  /** What a Service's lines were made from. */
+  plansOf(service: ObjectKey): readonly ServicePlan[] | undefined {
+    return this.#origin?.change.services.get(service);
+  }
+
   /** The first line that a Service wrote. */
   lineOf(service: ObjectKey): number | undefined {
-    const plans = this.#origin?.change.services.get(service);
+    const plans = this.plansOf(service);
     if (plans === undefined) return undefined;
     const owned = this.#ownedBy(plans);
     let table = '';

@@ -7,7 +7,7 @@ export interface Option {
   readonly values: readonly string[];
 }
 
-/** `-m conntrack` and its options; options before any `-m` belong to the match named by the empty string. */
+/** `-m conntrack` and its options; those that need no `-m` belong to the match named by the empty string. */
 export interface Match {
   readonly name: string;
   readonly options: readonly Option[];
@@ -33,6 +33,9 @@ interface Word {
   readonly quoted: boolean;
 }
 
+/** They may stand anywhere in a rule that a person wrote. */
+const GENERAL: ReadonlySet<string> = new Set(['-s', '-d', '-i', '-o', '-p']);
+
 /** Reads a rule as iptables(8) has it. What the options mean is not looked at here. */
 export function parseRule(text: string): Rule {
   const matches: { name: string; options: Option[] }[] = [{ name: '', options: [] }];
@@ -56,7 +59,7 @@ export function parseRule(text: string): Rule {
     } else if (word === '-j' || word === '-g') {
       target = { kind: word === '-j' ? 'jump' : 'goto', name: values[0] ?? '', options: [] };
     } else {
-      const options = target?.options ?? matches.at(-1)?.options;
+      const options = GENERAL.has(word) ? matches[0]?.options : (target?.options ?? matches.at(-1)?.options);
       options?.push({ name: word, negated, values });
     }
     negated = false;

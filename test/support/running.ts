@@ -1,0 +1,54 @@
+/** A proxy at work on node1 of the test network, and what it tells about itself. */
+import type { SyncReport } from '../../src/reconcile/observer.ts';
+import type { Network } from './network/network.ts';
+import { type CreateBackend, createNodeUnderTest, type NodeUnderTest } from './node-under-test.ts';
+import type { ApiObject } from './scenarios.ts';
+import { until } from './until.ts';
+
+/** Until it is stopped as a signal would stop it: at once, its rules left where they are. */
+export class RunningProxy {
+  readonly node: NodeUnderTest;
+  readonly drifted: string[] = [];
+  readonly setAside: string[] = [];
+  readonly readmitted: string[] = [];
+  readonly failures: Error[] = [];
+  /** Those that went through, of both families. */
+  readonly syncs: SyncReport[] = [];
+  readonly #over = new AbortController();
+  readonly #done: Promise<void>;
+
+  constructor(
+    net: Pick<Network, 'runner'>,
+    createBackend: CreateBackend,
+    objects: readonly ApiObject[],
+    options: Parameters<typeof createNodeUnderTest>[3],
+  ) {
+    this.node = createNodeUnderTest(net, createBackend, objects, options, [
+      {
+        synced: (report) => this.syncs.push(report),
+        drifted: (_, names) => this.drifted.push(...names),
+        setAside: (_, service) => this.setAside.push(service),
+        readmitted: (_, service) => this.readmitted.push(service),
+        failed: (_, error) => this.failures.push(error),
+      },
+    ]);
+    this.#done = this.node.proxy.run(this.#over.signal);
+  }
+
+  /** Both families have been written. */
+  synced(): Promise<void> {
+    return until(() => new Set(this.syncs.map(({ family }) => family)).size === 2, 60_000);
+  }
+
+  /** Does something, and resolves once a sync begun after it went through. */
+  async syncedAfter(work: () => void): Promise<void> {
+    const before = this.syncs.length;
+    work();
+    await until(() => this.syncs.length > before);
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#done;
+  }
+}
