@@ -3,20 +3,23 @@
  * Services share endpoints and addresses, policies meet every kind of endpoint, and packets hit something.
  */
 import fc from 'fast-check';
-import type {
-  EndpointValue,
-  IpFamily,
-  Protocol,
-  ServiceValue,
-  SliceValue,
+import {
+  type EndpointValue,
+  type IpFamily,
+  type ObjectKey,
+  type Protocol,
+  type ServiceValue,
+  type SliceValue,
+  valueKey,
 } from '../../src/cluster/values.ts';
-import type { LocalDetector, NodePlan } from '../../src/plan/plan.ts';
+import type { LocalDetector, NodePlan, ServicePlan } from '../../src/plan/plan.ts';
+import { Planner } from '../../src/plan/planner.ts';
 import type { PlanContext } from '../../src/plan/service-plan.ts';
 import type { NodeFacts, Packet } from '../../src/plan/verdict.ts';
 
 export const NODE_NAME = 'node1';
 
-interface FamilyPool {
+export interface FamilyPool {
   readonly clusterIPs: readonly string[];
   readonly externalIPs: readonly string[];
   readonly localEndpoints: readonly string[];
@@ -82,22 +85,20 @@ export interface RandomCluster {
 }
 
 /** One family's Services, at most one for each cluster IP, and slices for them; both in any order. */
-export function clusters(family: IpFamily): fc.Arbitrary<RandomCluster> {
-  const pool = POOLS[family];
+export function clusters(family: IpFamily, pool: FamilyPool = POOLS[family]): fc.Arbitrary<RandomCluster> {
   return fc
     .uniqueArray(fc.nat(pool.clusterIPs.length - 1), { minLength: 1, maxLength: pool.clusterIPs.length })
     .chain((indices) =>
       fc.record({
-        services: fc.tuple(...indices.map((index) => service(family, index))),
+        services: fc.tuple(...indices.map((index) => service(family, index, pool))),
         slices: fc
-          .tuple(...indices.map((index) => fc.array(slice(family, index), { maxLength: 3 })))
+          .tuple(...indices.map((index) => fc.array(slice(family, index, pool), { maxLength: 3 })))
           .map((lists) => lists.flat().map((one, number) => ({ ...one, name: `${one.name}-${number}` }))),
       }),
     );
 }
 
-function service(family: IpFamily, index: number): fc.Arbitrary<ServiceValue> {
-  const pool = POOLS[family];
+function service(family: IpFamily, index: number, pool: FamilyPool): fc.Arbitrary<ServiceValue> {
   const ports = fc.uniqueArray(
     fc.record({
       name: fc.constantFrom(...PORT_NAMES),
@@ -135,7 +136,7 @@ function sameFrontEnd(a: string, b: string): boolean {
   return a.split(' ').slice(1).join(' ') === b.split(' ').slice(1).join(' ');
 }
 
-function slice(family: IpFamily, index: number): fc.Arbitrary<SliceValue> {
+function slice(family: IpFamily, index: number, pool: FamilyPool): fc.Arbitrary<SliceValue> {
   return fc.record({
     kind: fc.constant('EndpointSlice' as const),
     namespace: fc.constant('default'),
@@ -150,13 +151,12 @@ function slice(family: IpFamily, index: number): fc.Arbitrary<SliceValue> {
       }),
       { maxLength: 4, selector: ({ name, protocol }) => `${name} ${protocol}` },
     ),
-    endpoints: fc.array(endpoint(family), { maxLength: 4 }),
+    endpoints: fc.array(endpoint(pool), { maxLength: 4 }),
     lastChangeAt: fc.constant(0),
   });
 }
 
-function endpoint(family: IpFamily): fc.Arbitrary<EndpointValue> {
-  const pool = POOLS[family];
+function endpoint(pool: FamilyPool): fc.Arbitrary<EndpointValue> {
   const place = fc.oneof(
     fc.constantFrom(...pool.localEndpoints).map((address) => ({ address, nodeName: NODE_NAME })),
     fc.constantFrom(...pool.remoteEndpoints).map((address) => ({ address, nodeName: 'node2' })),
@@ -253,21 +253,60 @@ export function packets(family: IpFamily): fc.Arbitrary<Packet> {
     .map(({ sender: from, ...rest }) => ({ ...from, ...rest }));
 }
 
-/** Both families, with what belongs together. */
-export function situations(): fc.Arbitrary<{
+/** Plans by Service, claims settled. */
+export function planCluster(
+  cluster: RandomCluster,
+  here: RandomNode,
+): ReadonlyMap<ObjectKey, readonly ServicePlan[]> {
+  const services = new Map(cluster.services.map((one) => [valueKey(one), one]));
+  const planner = new Planner(
+    {
+      service: (key) => services.get(key),
+      slicesOf: (key) => {
+        const service = services.get(key);
+        return service ? slicesOf(cluster, service) : [];
+      },
+    },
+    here.context,
+  );
+  return planner.update(services.keys()).plans;
+}
+
+export interface Situation {
   readonly family: IpFamily;
   readonly cluster: RandomCluster;
   readonly here: RandomNode;
   readonly packets: readonly Packet[];
-}> {
-  const of = (family: IpFamily) =>
-    fc.record({
-      family: fc.constant(family),
-      cluster: clusters(family),
-      here: nodes(family),
-      packets: fc.array(packets(family), { minLength: 5, maxLength: 40 }),
-    });
+}
+
+/** Both families, with what belongs together. Three packets of four go to a front end of the cluster. */
+export function situations(): fc.Arbitrary<Situation> {
+  const of = (family: IpFamily): fc.Arbitrary<Situation> =>
+    fc
+      .record({
+        cluster: clusters(family),
+        here: nodes(family),
+        shots: fc.array(fc.tuple(packets(family), fc.nat(400)), { minLength: 5, maxLength: 40 }),
+      })
+      .map(({ cluster, here, shots }) => {
+        const plans = [...planCluster(cluster, here).values()].flat();
+        return {
+          family,
+          cluster,
+          here,
+          packets: shots.map(([packet, seed]) => aim(packet, seed, plans, here)),
+        };
+      });
   return fc.oneof(of('IPv4'), of('IPv6'));
+}
+
+function aim(packet: Packet, seed: number, plans: readonly ServicePlan[], here: RandomNode): Packet {
+  const targets = plans.flatMap((plan) => plan.frontEnds.map((frontEnd) => ({ plan, frontEnd })));
+  const target = seed % 4 === 0 ? undefined : targets[Math.floor(seed / 4) % targets.length];
+  if (target === undefined) return packet;
+  const [nodeAddress = ''] = here.facts.localAddresses;
+  const { address, port } = target.frontEnd;
+  return { ...packet, destination: address || nodeAddress, protocol: target.plan.protocol, port };
 }
 
 /** The slices of one Service. */
