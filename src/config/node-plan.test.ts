@@ -137,6 +137,13 @@ describe('node port addresses', () => {
       [],
       'any',
     ],
+    [
+      'loopback in iptables mode, which has node ports there over IPv4',
+      { proxyMode: 'iptables', nodeportAddresses: '127.0.0.0/8,::1/128' },
+      NODE,
+      ['127.0.0.1'],
+      [],
+    ],
   ])('%s', ([, given, node, ipv4, ipv6]) => {
     const plan = (family: IpFamily) =>
       nodePlan(options(given), node && { ...NODE, ...node }, [], OWN, family).nodePortAddresses;

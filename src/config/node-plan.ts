@@ -89,8 +89,9 @@ function nodePortAddresses(
   }
   const cidrs = wanted.filter((cidr) => familyOf(cidr) === family);
   if (cidrs.length === 0 || cidrs.some((cidr) => prefixLength(cidr) === 0)) return 'any';
+  const loopbackToo = options.proxyMode === 'iptables' && family === 'IPv4';
   const picked = nodeAddresses.filter(
-    (address) => !isLoopback(address) && cidrs.some((cidr) => cidrContains(cidr, address)),
+    (address) => (loopbackToo || !isLoopback(address)) && cidrs.some((cidr) => cidrContains(cidr, address)),
   );
   return [...new Set(picked)].sort(compareText);
 }
@@ -103,7 +104,7 @@ function localAddresses(nodeAddresses: readonly string[], family: IpFamily): str
   return [...new Set(own)].sort(compareText);
 }
 
-/** Node ports on loopback need what no mode here does: kube-proxy has them in iptables mode alone. */
+/** Node ports answer on loopback in iptables mode alone, and only over IPv4; kube-proxy has it so. */
 function isLoopback(address: string): boolean {
   return cidrContains(familyOf(address) === 'IPv4' ? '127.0.0.0/8' : '::1/128', address);
 }
