@@ -16,7 +16,15 @@ test('full syncs are news, changes are for debugging, a lost front end is told o
     { write: (line) => lines.push(JSON.parse(line) as object) },
   );
   const observer = logObserver(log);
-  const report = { steps: 1, planSeconds: 0.1, diffSeconds: 0.02, applySeconds: 0.0031, lastChangeAt: 0 };
+  const report = {
+    steps: 1,
+    planSeconds: 0.1,
+    diffSeconds: 0.02,
+    applySeconds: 0.0031,
+    waitedSeconds: 0,
+    plans: new Map(),
+    changedAt: [],
+  };
   observer.synced?.({ family: 'IPv4', full: true, services: 9, ...report });
   observer.synced?.({ family: 'IPv6', full: false, services: 1, ...report });
   const lost = [

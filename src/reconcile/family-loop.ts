@@ -42,15 +42,29 @@ export interface LoopOptions {
   readonly observeFirst: boolean;
 }
 
+const NOTHING: ReadonlySet<ObjectKey> = new Set();
 const FIRST_RETRY_MS = 500;
 const FRESH_MS = 5_000;
+
+/** What was written in the end, which may be more than was asked for, and how long it took. */
+interface Programmed {
+  readonly change: Change;
+  readonly steps: number;
+  readonly diffMs: number;
+  readonly applyMs: number;
+}
 
 export class FamilyLoop {
   readonly #options: LoopOptions;
   readonly #planner: Planner;
   readonly #wake = new Wake();
   #pending = new Set<ObjectKey>();
-  #pendingChangeAt = 0;
+  /** What the sync under way has taken from `#pending`. */
+  #writing: ReadonlySet<ObjectKey> = NOTHING;
+  /** When endpoint changes of pending Services were caused, the earliest of each. */
+  #changedAt = new Map<ObjectKey, number>();
+  /** Since when something has been pending, by the monotonic clock. */
+  #pendingSince: number | undefined;
   /** The plans are to be made anew, for all Services. */
   #replan = true;
   /** The kernel is to be read and compared with everything. */
@@ -78,13 +92,25 @@ export class FamilyLoop {
     return this.#setAside;
   }
 
-  /** These Services changed. */
-  touch(services: Iterable<ObjectKey>, lastChangeAt: number): void {
+  /** Whether a change of this Service has yet to be written. */
+  isPending(service: ObjectKey): boolean {
+    return this.#pending.has(service) || this.#writing.has(service);
+  }
+
+  /**
+   * These Services changed.
+   * @param changedAt when their endpoint changes were caused, milliseconds since the epoch, as far as that is known
+   */
+  touch(services: Iterable<ObjectKey>, changedAt: ReadonlyMap<ObjectKey, number>): void {
     for (const key of services) this.#pending.add(key);
-    if (lastChangeAt > 0 && (this.#pendingChangeAt === 0 || lastChangeAt < this.#pendingChangeAt)) {
-      this.#pendingChangeAt = lastChangeAt;
-    }
+    this.#note(changedAt);
     this.#queued();
+  }
+
+  #note(changedAt: ReadonlyMap<ObjectKey, number>): void {
+    for (const [key, at] of changedAt) {
+      this.#changedAt.set(key, Math.min(at, this.#changedAt.get(key) ?? at));
+    }
   }
 
   /** The node changed, or what is set for it: everything is planned anew. */
@@ -94,6 +120,7 @@ export class FamilyLoop {
   }
 
   #queued(): void {
+    this.#pendingSince ??= performance.now();
     this.#tell((observer) => observer.queued?.(this.family));
     this.#wake.raise();
   }
@@ -130,6 +157,7 @@ export class FamilyLoop {
 
   async #syncIfNeeded(signal: AbortSignal): Promise<boolean> {
     if (this.#pending.size === 0 && !this.#replan && !this.#reread) return false;
+    const full = this.#replan || this.#reread;
     try {
       await this.#sync();
       this.#retryMs = 0;
@@ -142,7 +170,7 @@ export class FamilyLoop {
         { family: this.family, err: error, retryInMs: this.#retryMs },
         'Sync failed; nothing is forgotten, it will be tried again',
       );
-      this.#tell((observer) => observer.failed?.(this.family, asError(error)));
+      this.#tell((observer) => observer.failed?.(this.family, asError(error), full));
     }
     return true;
   }
@@ -182,6 +210,7 @@ export class FamilyLoop {
       await this.#applyAll(this.#options.backend.collect());
     } catch (error) {
       this.#options.log.debug({ family: this.family, err: error }, 'Leftovers could not be deleted yet');
+      this.#tell((observer) => observer.uncollected?.(this.family, asError(error)));
     }
   }
 
@@ -189,18 +218,22 @@ export class FamilyLoop {
     const started = performance.now();
     const { backend, input } = this.#options;
     const pending = this.#pending;
-    const changeAt = this.#pendingChangeAt;
+    const changedAt = this.#changedAt;
+    const since = this.#pendingSince;
     const node = input.nodePlan(this.family);
     const full = this.#replan || this.#reread || !isDeepStrictEqual(node, this.#syncedNode);
     this.#pending = new Set();
-    this.#pendingChangeAt = 0;
+    this.#writing = pending;
+    this.#changedAt = new Map();
+    this.#pendingSince = undefined;
     try {
-      const change = this.#plan(pending, node, full);
+      const planning = this.#plan(pending, node, full);
       const planned = performance.now();
-      const timing = await this.#program(change);
+      const { change, ...timing } = await this.#program(planning);
       this.#replan = false;
       this.#reread = false;
       this.#syncedNode = node;
+      this.#writing = NOTHING;
       if (change.full) {
         this.#lastFullAt = Date.now();
         this.#nextAuditAt = this.#lastFullAt + this.#options.timing.syncPeriodMs;
@@ -214,15 +247,24 @@ export class FamilyLoop {
           planSeconds: (planned - started) / 1000,
           diffSeconds: timing.diffMs / 1000,
           applySeconds: timing.applyMs / 1000,
-          lastChangeAt: changeAt,
+          waitedSeconds: since === undefined ? 0 : (performance.now() - since) / 1000,
+          plans: change.services,
+          changedAt: this.#withPlans(changedAt),
         }),
       );
     } catch (error) {
       // Plans are made from the state, so planning these again gives what this sync could not write.
       for (const key of pending) this.#pending.add(key);
-      this.#pendingChangeAt ||= changeAt;
+      this.#writing = NOTHING;
+      this.#note(changedAt);
+      this.#pendingSince = since ?? this.#pendingSince;
       throw error;
     }
+  }
+
+  /** A change in one family touches its Service in both: where it has no plans it is no news. */
+  #withPlans(changedAt: ReadonlyMap<ObjectKey, number>): number[] {
+    return [...changedAt].filter(([key]) => this.#programmed.has(key)).map(([, at]) => at);
   }
 
   #plan(pending: Set<ObjectKey>, node: NodePlan, full: boolean): Change {
@@ -255,7 +297,7 @@ export class FamilyLoop {
     this.#tell((observer) => observer.readmitted?.(this.family, key));
   }
 
-  async #program(change: Change): Promise<{ steps: number; diffMs: number; applyMs: number }> {
+  async #program(change: Change): Promise<Programmed> {
     const { backend, log } = this.#options;
     if (this.#reread && performance.now() - this.#observedAt > FRESH_MS) await backend.observe();
     this.#observedAt = Number.NEGATIVE_INFINITY;
@@ -267,7 +309,7 @@ export class FamilyLoop {
         { family: this.family, err: error },
         'A change was refused; reading the kernel and trying again',
       );
-      this.#tell((observer) => observer.failed?.(this.family, error));
+      this.#tell((observer) => observer.failed?.(this.family, error, change.full));
     }
     await backend.observe();
     const full = this.#asFull(change);
@@ -284,7 +326,7 @@ export class FamilyLoop {
     return { node: change.node, full: true, services: this.#withoutSetAside(this.#planner.all()) };
   }
 
-  async #apply(change: Change): Promise<{ steps: number; diffMs: number; applyMs: number }> {
+  async #apply(change: Change): Promise<Programmed> {
     const started = performance.now();
     const diff = this.#options.backend.diff(change);
     const diffed = performance.now();
@@ -295,6 +337,7 @@ export class FamilyLoop {
       else this.#programmed.delete(key);
     }
     return {
+      change,
       steps: diff.steps.length,
       diffMs: diffed - started,
       applyMs: performance.now() - diffed,

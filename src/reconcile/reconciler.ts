@@ -14,8 +14,11 @@ export interface ClusterChanges {
   readonly services: ReadonlySet<ObjectKey>;
   readonly node: boolean;
   readonly serviceCIDRs: boolean;
-  /** The earliest change trigger time among the slices concerned, milliseconds since the epoch; 0 for none. */
-  readonly lastChangeAt: number;
+  /**
+   * When the earliest endpoint change of each Service was caused, milliseconds since the epoch; only Services whose
+   * slices say so.
+   */
+  readonly lastChangeAtOf: ReadonlyMap<ObjectKey, number>;
 }
 
 /** The cluster as the reconciler sees it. */
@@ -84,7 +87,7 @@ export class Reconciler {
       const changes = this.#feed.takeChanges();
       for (const loop of this.loops) {
         if (changes.node || changes.serviceCIDRs) loop.replan();
-        if (changes.services.size > 0) loop.touch(changes.services, changes.lastChangeAt);
+        if (changes.services.size > 0) loop.touch(changes.services, changes.lastChangeAtOf);
       }
     }
   }
