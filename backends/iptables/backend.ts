@@ -125,6 +125,10 @@ class IptablesBackend implements Backend {
     };
   }
 
+  ruleCounts(): ReadonlyMap<string, number> {
+    return this.#model.ruleCounts;
+  }
+
   collect(): Diff {
     const chains = [...this.#model.stale];
     const argv = this.#tools.restoreArgv();

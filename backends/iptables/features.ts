@@ -43,6 +43,12 @@ export function localhostNodePorts(node: NodePlan, features: Features): boolean 
   return node.nodePortAddresses === 'any' || node.nodePortAddresses.some(isLoopback);
 }
 
-export function isLoopback(address: string): boolean {
+/** Where node ports answer; loopback is among them only where it can be. */
+export function nodePortAddresses(node: NodePlan, features: Features): NodePlan['nodePortAddresses'] {
+  if (node.nodePortAddresses === 'any' || localhostNodePorts(node, features)) return node.nodePortAddresses;
+  return node.nodePortAddresses.filter((address) => !isLoopback(address));
+}
+
+function isLoopback(address: string): boolean {
   return address === '::1' || address.startsWith('127.');
 }

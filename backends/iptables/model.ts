@@ -10,7 +10,7 @@ import { compareChains, type Delta } from './delta.ts';
 import { Layout } from './dispatch/layout.ts';
 import type { Limits } from './dispatch/tree.ts';
 import type { Features } from './features.ts';
-import { type ChainId, DISPATCH_CHAINS, type DispatchChain, FIREWALL } from './names.ts';
+import { type ChainId, DISPATCH_CHAINS, type DispatchChain, FIREWALL, type Table, tableOf } from './names.ts';
 import { type DispatchRule, RuleObjects } from './objects.ts';
 import { renderPlan } from './render.ts';
 import type { SavedRules } from './save.ts';
@@ -44,6 +44,7 @@ export class IptablesModel {
   #state: State | undefined;
   /** Chains that nothing jumps to any more and that wait to be deleted. */
   #stale = new Set<ChainId>();
+  #ruleCounts: RuleCounts = new Map();
 
   /** @param limits above which the shared chains are split */
   constructor(family: IpFamily, limits: Limits) {
@@ -53,6 +54,11 @@ export class IptablesModel {
 
   get stale(): ReadonlySet<ChainId> {
     return this.#stale;
+  }
+
+  /** How many rules of ours are in each table, those in chains of others included. */
+  get ruleCounts(): RuleCounts {
+    return this.#ruleCounts;
   }
 
   get plans(): Plans {
@@ -119,17 +125,18 @@ export class IptablesModel {
     const written = observed ? undefined : this.contents();
     const before = observed?.own ?? written?.chains ?? new Map();
     const foreign = observed?.foreign ?? asSavedRules(written?.ensured ?? []);
+    const ensured = ensuredRules(state.node, features);
+    const ruleCounts = countRules(wanted, countRules(ensured.map(({ chain, rule }) => [chain, [rule]])));
     const delta = {
       ...compareChains(before, wanted),
-      missing: ensuredRules(state.node, features).filter(
-        ({ chain, rule }) => !foreign.get(chain)?.includes(rule),
-      ),
+      missing: ensured.filter(({ chain, rule }) => !foreign.get(chain)?.includes(rule)),
       missingChains: foreign.has(FIREWALL) ? [] : [FIREWALL],
     };
     return {
       delta,
       commit: () => {
         this.#state = state;
+        this.#ruleCounts = ruleCounts;
         if (observed) this.#stale = new Set();
         this.#settleStale(delta);
       },
@@ -170,6 +177,7 @@ export class IptablesModel {
           else state.plans.delete(key);
         }
         for (const [chain, layout] of layouts) state.layouts.set(chain, layout);
+        this.#ruleCounts = countRules(after, countRules(before, this.#ruleCounts, -1));
         this.#settleStale(delta);
       },
     };
@@ -180,6 +188,22 @@ export class IptablesModel {
     for (const chain of delta.stale) this.#stale.add(chain);
     for (const { chain } of delta.changes) this.#stale.delete(chain);
   }
+}
+
+type RuleCounts = ReadonlyMap<Table, number>;
+
+/** The rules of `chains`, table by table, added to `counts`, or with `sign` -1 taken from them. */
+function countRules(
+  chains: Iterable<readonly [ChainId, readonly string[]]>,
+  counts: RuleCounts = new Map(),
+  sign: 1 | -1 = 1,
+): RuleCounts {
+  const sums = new Map(counts);
+  for (const [chain, rules] of chains) {
+    const table = tableOf(chain);
+    sums.set(table, (sums.get(table) ?? 0) + sign * rules.length);
+  }
+  return sums;
 }
 
 function sorted(plans: Plans): [ObjectKey, readonly ServicePlan[]][] {

@@ -1,7 +1,7 @@
 /** What stands whatever the Services: the fixed chains, and the jumps to them from the kernel's own. */
 import { compareText } from '../../src/net/ip.ts';
 import type { NodePlan } from '../../src/plan/plan.ts';
-import { type Features, INVALID_COUNTER, isLoopback, localhostNodePorts } from './features.ts';
+import { type Features, INVALID_COUNTER, localhostNodePorts, nodePortAddresses } from './features.ts';
 import { type ChainId, type DispatchChain, FIREWALL } from './names.ts';
 import { comment, host, markBit, words } from './rule.ts';
 
@@ -57,15 +57,13 @@ export function tailOf(chain: DispatchChain, node: NodePlan, features: Features)
   if (chain !== 'nat KUBE-SERVICES') return [];
   const about = comment('kubernetes service nodeports; NOTE: this must be the last rule in this chain');
   const jump = '-j KUBE-NODEPORTS';
-  const localhost = localhostNodePorts(node, features);
-  if (node.nodePortAddresses === 'any') {
+  const addresses = nodePortAddresses(node, features);
+  if (addresses === 'any') {
+    const localhost = localhostNodePorts(node, features);
     const loopback = node.family === 'IPv6' ? '! -d ::1/128' : !localhost && '! -d 127.0.0.0/8';
     return [words(loopback, about, '-m addrtype --dst-type LOCAL', jump)];
   }
-  return [...node.nodePortAddresses]
-    .filter((address) => localhost || !isLoopback(address))
-    .sort(compareText)
-    .map((address) => words(`-d ${host(address)}`, about, jump));
+  return [...addresses].sort(compareText).map((address) => words(`-d ${host(address)}`, about, jump));
 }
 
 /** A rule in a chain that is not this program's alone: it is inserted where it is missing. */

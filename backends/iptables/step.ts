@@ -18,9 +18,10 @@ export class RestoreStep implements Step {
   readonly stdin: Input;
   readonly #origin: Origin | undefined;
 
-  constructor(argv: readonly [string, ...string[]], stdin: Input, origin?: Origin) {
+  /** The input begins with the command as a comment: printed, it tells which family's tool would read it. */
+  constructor(argv: readonly [string, ...string[]], input: Input, origin?: Origin) {
     this.argv = argv;
-    this.stdin = stdin;
+    this.stdin = [`# ${argv.join(' ')}\n`, ...input];
     this.#origin = origin;
   }
 

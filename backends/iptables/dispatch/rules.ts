@@ -1,7 +1,7 @@
 /** A plan's rules in the chains that all Services share: what leads to its own chains, rejects or drops. */
 import type { Protocol } from '../../../src/cluster/values.ts';
 import type { FrontEnd, FrontEndKind, NodePlan, Route, ServicePlan } from '../../../src/plan/plan.ts';
-import { type Features, LOCALHOST_COUNTER, localhostNodePorts } from '../features.ts';
+import { type Features, LOCALHOST_COUNTER, localhostNodePorts, nodePortAddresses } from '../features.ts';
 import { type DispatchChain, externalChain, firewallChain, poolChain } from '../names.ts';
 import type { DispatchRule, RuleObjects } from '../objects.ts';
 import { comment, host, portMatch, reject, words } from '../rule.ts';
@@ -136,13 +136,14 @@ function writeNodePort(
   if (!refusal) return;
   const chain = 'filter KUBE-EXTERNAL-SERVICES';
   const target = refusal.target(node);
-  if (node.nodePortAddresses === 'any') {
+  const addresses = nodePortAddresses(node, features);
+  if (addresses === 'any') {
     const local = '-m addrtype --dst-type LOCAL';
     writer.port(chain, protocol, port, words(before, comment(refusal.text), local, after, target));
     return;
   }
   // On other addresses the port is anybody's.
-  for (const address of node.nodePortAddresses) {
+  for (const address of addresses) {
     writer.port(
       chain,
       protocol,
