@@ -64,6 +64,8 @@ export interface Backend {
   audit(): Promise<readonly string[]>;
   /** Pure: no I/O, no clock. Cost follows `change` unless it is full. */
   diff(change: Change): Diff;
+  /** How many rules of ours each table holds, for a kernel facility that has tables of rules. */
+  ruleCounts?(): ReadonlyMap<string, number>;
   /** Deletes what earlier changes left empty; the steps may fail without harm and come again. */
   collect(): Diff;
   /** Whether the tool and the kernel would take a step, changing nothing. Rejects with a `ToolError`. */
