@@ -67,9 +67,10 @@ function compareChains(
     }
     rules.set(name, wanted);
   }
-  for (const name of before.chains.keys()) {
+  for (const [name, there] of before.chains) {
     if (after.chains.has(name)) continue;
-    flushedChains.push(name);
+    // One that is empty already was left by a process that ended before it could delete it.
+    if (there.length > 0) flushedChains.push(name);
     staleChains.push(name);
   }
   return { newChains, movedChains, flushedChains, staleChains, rules };

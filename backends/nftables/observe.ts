@@ -33,7 +33,8 @@ export function recognise(family: IpFamily, listing: TableModel, wanted: TableOb
   }
   for (const [name, chain] of there.chains) {
     const target = meant.chains.get(name);
-    before.chain(name, sameRules(chain, target) ? (wanted.chains.get(name) ?? [OTHER]) : [OTHER]);
+    const other = chain.rules.length === 0 ? [] : [OTHER];
+    before.chain(name, sameRules(chain, target) ? (wanted.chains.get(name) ?? other) : other);
     if (sameHook(chain, target)) {
       const hook = wanted.hooks.get(name);
       if (hook !== undefined) before.hooks.set(name, hook);

@@ -30,11 +30,30 @@ export function parseMatch(scanner: Scanner, left: Expression): MatchStatement {
   if (!lookup && !equals && expressionTypes(left).some((type) => FLAG_TYPES.has(type))) {
     return { kind: 'flags', left, negated, flags: parseFlags(scanner) };
   }
+  const masked = lookup ? undefined : parseMasked(scanner, left);
+  if (masked) return { kind: 'match', negated, ...masked };
   return {
     kind: 'match',
     left,
     negated,
     right: lookup ? parseLookup(scanner, left) : parseSingle(scanner, left),
+  };
+}
+
+/** nft prints a mask of a mark's leading bits as if it were a network's: `meta mark != 0x00000000/1`. */
+function parseMasked(scanner: Scanner, left: Expression): { left: Expression; right: Lookup } | undefined {
+  if (scanner.kind !== 'number' || expressionTypes(left).join() !== 'mark') return undefined;
+  const start = scanner.mark();
+  const value = scanner.number('a mark');
+  if (!scanner.accept('/')) {
+    scanner.rewind(start);
+    return undefined;
+  }
+  const length = scanner.number('a number of bits');
+  const mask = Number((0xffff_ffffn << BigInt(32 - length)) & 0xffff_ffffn);
+  return {
+    left: { kind: 'bitwise', of: left, mask, xor: 0 },
+    right: { kind: 'elements', elements: [{ key: String(value) }] },
   };
 }
 

@@ -30,6 +30,7 @@ describe('readRule', () => {
       'meta mark and 0x00004000 != 0 meta mark set meta mark xor 0x00004000',
     ],
     ['meta mark set meta mark | 0x00004000', 'meta mark set meta mark or 0x00004000'],
+    ['meta mark != 0x00000000/1', 'meta mark and 0x80000000 != 0'],
     ['meta mark set (meta mark & 0xff) | 0x4000', 'meta mark set meta mark and 0x000000ff xor 0x00004000'],
     ['meta mark set 0x1 | 0x2', 'meta mark set 3'],
     ['ct mark set meta mark', 'ct mark set meta mark'],
