@@ -10,6 +10,11 @@ export interface Command {
   /** Milliseconds; default 60,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /**
+   * Takes standard output as it comes, piece by piece; the result then has none. For listings too long to keep.
+   * Must not throw.
+   */
+  onStdout?(chunk: string): void;
 }
 
 export interface CommandResult {
@@ -100,7 +105,7 @@ export function createRunner(options: RunnerOptions = {}): CommandRunner {
   return {
     async run(command) {
       const [file, ...args] = [...prefix, ...command.argv] as [string, ...string[]];
-      const result = await execa(file, args, {
+      const child = execa(file, args, {
         reject: false,
         ...(command.stdin ? { stdin: chunked(command.stdin) } : { stdin: 'ignore' }),
         timeout: command.timeoutMs ?? 60_000,
@@ -109,8 +114,13 @@ export function createRunner(options: RunnerOptions = {}): CommandRunner {
         extendEnv: false,
         env: { PATH: SEARCH_PATH, LC_ALL: 'C' },
         stripFinalNewline: false,
+        buffer: { stdout: command.onStdout === undefined },
       });
-      if (!result.failed) return { stdout: result.stdout, stderr: result.stderr };
+      if (command.onStdout) {
+        child.stdout.setEncoding('utf8').on('data', (chunk: string) => command.onStdout?.(chunk));
+      }
+      const result = await child;
+      if (!result.failed) return { stdout: result.stdout ?? '', stderr: result.stderr };
       throw new ToolError(command.argv, reasonOf(result), result.exitCode, result.stderr ?? '');
     },
   };

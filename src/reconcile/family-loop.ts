@@ -336,6 +336,7 @@ export class FamilyLoop {
       if (plans.length > 0) this.#programmed.set(key, plans);
       else this.#programmed.delete(key);
     }
+    this.#tell((observer) => observer.programmed?.(change));
     return {
       change,
       steps: diff.steps.length,

@@ -2,6 +2,7 @@
 import type { IpFamily, ObjectKey } from '../cluster/values.ts';
 import type { LostFrontEnd } from '../plan/claims.ts';
 import type { ServicePlan } from '../plan/plan.ts';
+import type { Change } from './backend.ts';
 
 export interface SyncReport {
   readonly family: IpFamily;
@@ -28,6 +29,8 @@ export interface SyncReport {
 export interface ReconcileObserver {
   /** A change waits to be synced. */
   queued?(family: IpFamily): void;
+  /** What was written just now, every step of it, and is in force; `synced` follows. Must return at once. */
+  programmed?(change: Change): void;
   synced?(report: SyncReport): void;
   /** A sync failed and will be tried again; `full` when it was to write everything. */
   failed?(family: IpFamily, error: Error, full: boolean): void;

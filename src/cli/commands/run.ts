@@ -5,6 +5,7 @@ import { createBackend } from '../../../backends/registry.ts';
 import type { FlagGroup } from '../../config/flags.ts';
 import type { Options } from '../../config/options.ts';
 import { systemSettings } from '../../config/system-settings.ts';
+import { UdpFlowCleaner } from '../../conntrack/cleaner.ts';
 import { createLogger, type Logger } from '../../log/logger.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
@@ -65,14 +66,20 @@ async function run(options: Options): Promise<void> {
     { log, dryRun: options.dryRun },
   );
   const servers = new DaemonServers({ options, nodeName, families, log, nodeAddresses: ownAddresses });
-  const proxy = new NodeProxy({
+  const udpFlows = new UdpFlowCleaner({
+    runner: createRunner(),
+    slicesOf: (service) => proxy.cluster.slicesOf(service),
+    nodeAddresses: ownAddresses,
+    log,
+  });
+  const proxy: NodeProxy = new NodeProxy({
     options,
     nodeName,
     source: tapped(tapped(source, logProblems(log)), servers.tap),
     backends,
     nodeAddresses: ownAddresses,
     log,
-    observers: [logObserver(log), ...(options.dryRun ? [] : servers.observers)],
+    observers: [logObserver(log), ...(options.dryRun ? [] : [...servers.observers, udpFlows])],
     // Without its Node a node knows neither its zone nor where node ports answer.
     requiredKinds: ['Service', 'EndpointSlice', 'Node'],
     observeFirst: !options.dryRun,
@@ -83,7 +90,7 @@ async function run(options: Options): Promise<void> {
     await proxy.run(stop.signal);
   } finally {
     stop.release();
-    await servers.close();
+    await Promise.all([servers.close(), udpFlows.close()]);
   }
   log.info('Stopped; the rules stay');
 }
