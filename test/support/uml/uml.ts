@@ -155,13 +155,24 @@ async function boot(kernel: string, directory: string, options: UmlOptions): Pro
   return screen;
 }
 
-/** Takes the machine down when this process ends without waiting for it. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Takes the machine down when this process ends, or is told to end, without waiting for it. */
 function stopWithUs(child: ChildProcess): () => void {
   const onExit = (): void => endGroup(child);
-  process.once('exit', onExit);
-  return () => {
-    process.off('exit', onExit);
+  const onSignal = (signal: NodeJS.Signals): void => {
+    release();
+    endGroup(child);
+    // Now without us in the way.
+    process.kill(process.pid, signal);
   };
+  const release = (): void => {
+    process.off('exit', onExit);
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+  process.once('exit', onExit);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return release;
 }
 
 function endGroup(child: ChildProcess): void {
