@@ -11,7 +11,8 @@ import { ToolError } from '../../src/node/runner.ts';
 import type { Backend } from '../../src/reconcile/backend.ts';
 import { createNetwork, type Network } from '../support/network/network.ts';
 import { nftablesSupported } from '../support/network/supported.ts';
-import { createNodeUnderTest, type NodeUnderTest, scenarioOptions } from '../support/node-under-test.ts';
+import { scenarioOptions } from '../support/node-under-test.ts';
+import { RunningProxy } from '../support/running.ts';
 import {
   type ApiObject,
   loadScenario,
@@ -39,7 +40,8 @@ describe.skipIf(!supported.ok)(
     });
     afterEach(() => net.close());
 
-    const start = (objects: readonly ApiObject[]): Running => new Running(net, objects);
+    const start = (objects: readonly ApiObject[]): RunningProxy =>
+      new RunningProxy(net, createBackend, objects, OPTIONS);
 
     async function ruleset(): Promise<string> {
       return (await net.exec('node1', ['nft', 'list', 'ruleset'])).stdout;
@@ -128,13 +130,42 @@ describe.skipIf(!supported.ok)(
       };
       const failures = await under(scenario, 'client1', async () => {
         for (const count of [1, 2, 3, 2, 1, 3]) {
-          const seen = running.syncs;
-          running.node.source.apply({ ...slice, endpoints: slice.endpoints.slice(0, count) });
-          await until(() => running.syncs > seen);
+          await running.syncedAfter(() =>
+            running.node.source.apply({ ...slice, endpoints: slice.endpoints.slice(0, count) }),
+          );
         }
       });
       expect(failures).toEqual({});
       await running.stop();
+    });
+
+    it('keeps clients with their endpoints over a restart, and lets go of an endpoint that is gone', async () => {
+      const scenario = loadScenario('affinity');
+      const objects = scenarioObjects(scenario);
+      const target = { address: '10.96.40.14', port: 80, protocol: 'tcp' } as const;
+      const backendsOf = async (): Promise<string[]> => {
+        const outcomes = await net.agent('client1').tries({ ...target, count: 8, inTurn: true });
+        return [...new Set(outcomes.map((outcome) => (outcome.ok ? outcome.backend : outcome.failure)))];
+      };
+      const first = start(objects);
+      await first.synced();
+      const [stuckTo = '', ...others] = await backendsOf();
+      expect(others).toEqual([]);
+      await first.stop();
+      const again = start(objects);
+      await again.synced();
+      expect(await backendsOf()).toEqual([stuckTo]);
+      const slice = objects.find(
+        ({ kind, metadata }) => kind === 'EndpointSlice' && metadata.name !== 'kubernetes',
+      ) as ApiObject & { endpoints: readonly { readonly addresses: readonly string[] }[] };
+      const left = slice.endpoints.filter(({ addresses }) => !stuckTo.startsWith(`${addresses[0]}:`));
+      expect(left.length).toBe(slice.endpoints.length - 1);
+      await again.syncedAfter(() => again.node.source.apply({ ...slice, endpoints: left }));
+      const after = await backendsOf();
+      expect(after).toHaveLength(1);
+      expect(after).not.toContain(stuckTo);
+      expect(after[0]).toMatch(/^10\.244\./);
+      await again.stop();
     });
 
     it('puts the table back when somebody flushes the ruleset', async () => {
@@ -143,7 +174,7 @@ describe.skipIf(!supported.ok)(
       await running.synced();
       const before = await ruleset();
       await net.exec('node1', ['nft', 'flush', 'ruleset']);
-      await until(async () => (await ruleset()) === before);
+      await until(async () => (await ruleset()) === before, 60_000);
       expect(running.drifted).toContain('table ip kube-proxy');
       await running.stop();
     });
@@ -214,43 +245,6 @@ function spoiledService(port: number) {
     healthCheckNodePort: 0,
     ports: [{ name: 'http', protocol: 'TCP', port, nodePort: 0 }],
   } as const;
-}
-
-/** A proxy at work, until it is stopped as a signal would stop it: at once, its rules left where they are. */
-class Running {
-  readonly node: NodeUnderTest;
-  readonly drifted: string[] = [];
-  readonly setAside: string[] = [];
-  readonly readmitted: string[] = [];
-  /** Syncs that went through, both families counted. */
-  syncs = 0;
-  readonly #over = new AbortController();
-  readonly #families = new Set<string>();
-  readonly #done: Promise<void>;
-
-  constructor(net: Network, objects: readonly ApiObject[]) {
-    this.node = createNodeUnderTest(net, createBackend, objects, OPTIONS, [
-      {
-        synced: ({ family }) => {
-          this.syncs += 1;
-          this.#families.add(family);
-        },
-        drifted: (_, names) => this.drifted.push(...names),
-        setAside: (_, service) => this.setAside.push(service),
-        readmitted: (_, service) => this.readmitted.push(service),
-      },
-    ]);
-    this.#done = this.node.proxy.run(this.#over.signal);
-  }
-
-  synced(): Promise<void> {
-    return until(() => this.#families.size === 2);
-  }
-
-  async stop(): Promise<void> {
-    this.#over.abort();
-    await this.#done;
-  }
 }
 
 interface RecordedCommand {

@@ -1,4 +1,5 @@
 /** A proxy at work on node1 of the test network, and what it tells about itself. */
+import { IP_FAMILIES, type IpFamily } from '../../src/cluster/values.ts';
 import type { SyncReport } from '../../src/reconcile/observer.ts';
 import type { Network } from './network/network.ts';
 import { type CreateBackend, createNodeUnderTest, type NodeUnderTest } from './node-under-test.ts';
@@ -40,11 +41,13 @@ export class RunningProxy {
     return until(() => new Set(this.syncs.map(({ family }) => family)).size === 2, 60_000);
   }
 
-  /** Does something, and resolves once a sync begun after it went through. */
+  /** Does something that both families have to do with, and resolves once both have synced after it. */
   async syncedAfter(work: () => void): Promise<void> {
-    const before = this.syncs.length;
+    const count = (family: IpFamily): number =>
+      this.syncs.filter((report) => report.family === family).length;
+    const before = IP_FAMILIES.map((family) => ({ family, syncs: count(family) }));
     work();
-    await until(() => this.syncs.length > before);
+    await until(() => before.every(({ family, syncs }) => count(family) > syncs), 60_000);
   }
 
   async stop(): Promise<void> {
