@@ -92,9 +92,9 @@ export class FamilyLoop {
     return this.#setAside;
   }
 
-  /** Whether a change of this Service has yet to be written. */
-  isPending(service: ObjectKey): boolean {
-    return this.#pending.has(service) || this.#writing.has(service);
+  /** Services with a change that has yet to be written. */
+  get pending(): ReadonlySet<ObjectKey> {
+    return new Set([...this.#pending, ...this.#writing]);
   }
 
   /**
