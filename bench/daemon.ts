@@ -4,42 +4,54 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
+export interface Sync {
+  readonly full: boolean;
+  /** How many Services it was about. */
+  readonly services: number;
+  /** What it took by the daemon's own clock: planning, comparing, and the tools. */
+  readonly seconds: number;
+  /** Since the daemon was started, by the benchmark's clock. */
+  readonly at: number;
+}
+
 export interface Daemon {
-  /** Resolves when a sync of the family has ended that began after this call; seconds since the call. */
-  nextSync(): Promise<number>;
-  /** Seconds from its start to the first sync of everything. */
-  readonly firstSync: Promise<number>;
+  /** Every IPv4 sync, from now on, until the callback says that it has seen enough; resolves with the last. */
+  until(enough: (sync: Sync) => boolean): Promise<Sync>;
   /** Resident memory now and at its highest, bytes. */
   memory(): { readonly now: number; readonly peak: number };
   stop(): Promise<void>;
 }
 
-const SYNCED = '"msg":"Synced"';
-
 export function startDaemon(argv: readonly string[]): Daemon {
   const started = performance.now();
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const waiting: ((line: string) => void)[] = [];
+  const listeners = new Set<(sync: Sync) => void>();
   const said: string[] = [];
   if (!child.stderr) throw new Error('no pipe to the daemon');
   createInterface({ input: child.stderr }).on('line', (line) => {
     said.push(line);
     if (said.length > 20) said.shift();
-    if (line.includes(SYNCED) && line.includes('"family":"IPv4"')) {
-      for (const resolve of waiting.splice(0)) resolve(line);
-    }
+    const sync = syncOf(line);
+    if (sync === undefined) return;
+    const at = (performance.now() - started) / 1000;
+    for (const listener of listeners) listener({ ...sync, at });
   });
   const died = once(child, 'exit').then(() => {
     throw new Error(`the daemon ended:\n${said.join('\n')}`);
   });
   died.catch(() => undefined);
-  const next = async (since: number): Promise<number> => {
-    await Promise.race([new Promise((resolve) => waiting.push(resolve)), died]);
-    return (performance.now() - since) / 1000;
-  };
   return {
-    firstSync: next(started),
-    nextSync: () => next(performance.now()),
+    until(enough) {
+      const found = new Promise<Sync>((resolve) => {
+        const listener = (sync: Sync): void => {
+          if (!enough(sync)) return;
+          listeners.delete(listener);
+          resolve(sync);
+        };
+        listeners.add(listener);
+      });
+      return Promise.race([found, died]);
+    },
     memory: () => memoryOf(child),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -48,6 +60,13 @@ export function startDaemon(argv: readonly string[]): Daemon {
       await gone;
     },
   };
+}
+
+/** What a line of the log says of a sync; `undefined` for any other line. */
+function syncOf(line: string): Omit<Sync, 'at'> | undefined {
+  if (!line.includes('"msg":"Synced"')) return undefined;
+  const fields = JSON.parse(line) as Omit<Sync, 'at'> & { readonly family: string };
+  return fields.family === 'IPv4' ? fields : undefined;
 }
 
 function memoryOf({ pid }: ChildProcess): { now: number; peak: number } {

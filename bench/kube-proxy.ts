@@ -25,16 +25,24 @@ interface Recorded {
   readonly stdinFile?: string;
 }
 
+/** The modes of which there are recordings. */
+export type RecordedMode = 'nftables' | 'iptables';
+
+export function recordedMode(name: string): RecordedMode {
+  if (name === 'nftables' || name === 'iptables') return name;
+  throw new Error(`--mode ${name}: must be nftables or iptables`);
+}
+
 const SCALE = new URL('../../shared/reference/scale/', import.meta.url);
 
 /** `undefined` where there is no recording of this size. Rejects when a command ends otherwise than recorded. */
-export async function replayKubeProxy(mode: 'nftables', size: Size): Promise<KubeProxyTimes | undefined> {
+export async function replayKubeProxy(mode: RecordedMode, size: Size): Promise<KubeProxyTimes | undefined> {
   const folder = new URL(`${mode}-${size.services}x${size.endpoints}/`, SCALE);
   const file = new URL('commands.json', folder);
   if (!existsSync(file)) return undefined;
   const commands = (JSON.parse(readFileSync(file, 'utf8')) as Recorded[])
-    // It begins by removing what iptables mode would have left, which is not what is compared here.
-    .filter(({ argv }) => argv[0] === 'nft')
+    // It begins by removing what another mode would have left, which is not what is compared here.
+    .filter(({ argv }) => argv[0].includes('tables') === (mode === 'iptables'))
     .map((command) => ({ ...command, input: inputOf(command, folder) }));
   const namespace = await createNamespace();
   const seconds: Record<string, number> = {};
@@ -63,5 +71,7 @@ export async function replayKubeProxy(mode: 'nftables', size: Size): Promise<Kub
 }
 
 function inputOf({ stdin, stdinFile }: Recorded, folder: URL): Buffer {
-  return stdinFile ? gunzipSync(readFileSync(new URL(stdinFile, folder))) : Buffer.from(stdin ?? '');
+  const input = stdinFile ? gunzipSync(readFileSync(new URL(stdinFile, folder))).toString() : (stdin ?? '');
+  // kube-proxy makes its two counters by netlink, not by a command: without them the rules go in all the same.
+  return Buffer.from(input.replaceAll(/ -m nfacct --nfacct-name +\S+/g, ''));
 }

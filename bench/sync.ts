@@ -6,16 +6,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createRunner } from '../src/node/runner.ts';
 import { type ApiServer, startApiServer } from '../test/support/apiserver/apiserver.ts';
 import { kubeconfigText } from '../test/support/apiserver/kubeconfig.ts';
 import { jsonOf } from '../test/support/apiserver/objects.ts';
 import { benchObjects, benchService, benchSlice, type Size, sizeText } from './cluster.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
-import { type KubeProxyTimes, replayKubeProxy } from './kube-proxy.ts';
+import { type KubeProxyTimes, recordedMode, replayKubeProxy } from './kube-proxy.ts';
 import { median, printTable, ratio } from './report.ts';
 
 interface Times extends KubeProxyTimes {
+  /** Of `first`, what the sync itself took: planning, comparing, and the tools. Seconds. */
+  readonly sync: number;
   readonly burst: number;
   /** Bytes. */
   readonly memory: number;
@@ -33,10 +34,12 @@ const ROUNDS = 7;
 
 const { values } = parseArgs({
   options: {
+    mode: { type: 'string', default: 'nftables' },
     sizes: { type: 'string', default: '1000x3,10000x3,5000x50,44000x3' },
     'without-kube-proxy': { type: 'boolean', default: false },
   },
 });
+const mode = recordedMode(values.mode);
 
 async function measure(size: Size): Promise<Times> {
   const server = await startApiServer();
@@ -62,7 +65,7 @@ async function measure(size: Size): Promise<Times> {
 function daemonArguments(kubeconfig: string): string[] {
   return [
     join(import.meta.dirname, '../dist/kube-rulesync.js'),
-    ...['run', '--mode', 'nftables', '--kubeconfig', kubeconfig, '--hostname-override', 'node1'],
+    ...['run', '--mode', mode, '--kubeconfig', kubeconfig, '--hostname-override', 'node1'],
     ...['--cluster-cidr', '10.244.0.0/16', '--iptables-min-sync-period', '1ms'],
     // What is set for the machine is no part of what is measured.
     ...['--conntrack-max-per-core', '0', '--conntrack-tcp-timeout-established', '0s'],
@@ -72,37 +75,33 @@ function daemonArguments(kubeconfig: string): string[] {
 }
 
 async function measureDaemon(daemon: Daemon, server: ApiServer, size: Size): Promise<Times> {
-  const first = await daemon.firstSync;
-  const timed = async (act: () => void): Promise<number> => {
-    const synced = daemon.nextSync();
+  const first = await daemon.until(({ full, services }) => full && services === size.services);
+  const timed = async (act: () => void, services = 1): Promise<number> => {
+    let left = services;
+    const synced = daemon.until((sync) => {
+      left -= sync.services;
+      return left <= 0;
+    });
+    const started = performance.now();
     act();
-    return synced;
+    await synced;
+    return (performance.now() - started) / 1000;
   };
   const changes: number[] = [];
+  const adds: number[] = [];
+  const removes: number[] = [];
   for (let round = 1; round <= ROUNDS; round++) {
     const index = (round * 7919) % size.services;
     changes.push(await timed(() => server.apply(benchSlice(index, size.endpoints, round))));
-  }
-  const adds: number[] = [];
-  const removes: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const index = size.services + round;
-    adds.push(
-      await timed(() => {
-        server.apply(benchSlice(index, size.endpoints));
-        server.apply(benchService(index));
-      }),
-    );
-    removes.push(
-      await timed(() => {
-        server.delete({ kind: 'Service', namespace: 'default', name: `svc-${index}` });
-      }),
-    );
+    adds.push(await timed(() => addServices(server, size, round, 1)));
+    const name = `svc-${size.services + round}`;
+    removes.push(await timed(() => server.delete({ kind: 'Service', namespace: 'default', name })));
   }
   const { now } = daemon.memory();
-  const burst = await burstOf(server, size);
+  const burst = await timed(() => addServices(server, size, 1000, BURST), BURST);
   return {
-    first,
+    first: first.at,
+    sync: first.seconds,
     change: median(changes),
     add: median(adds),
     remove: median(removes),
@@ -112,26 +111,11 @@ async function measureDaemon(daemon: Daemon, server: ApiServer, size: Size): Pro
   };
 }
 
-/** Seconds until the kernel has the last of 300 new Services, which may take several syncs. */
-async function burstOf(server: ApiServer, size: Size): Promise<number> {
-  const from = size.services + 1000;
-  const started = performance.now();
-  for (let index = from; index < from + BURST; index++) {
-    server.apply(benchSlice(index, size.endpoints));
-    server.apply(benchService(index));
-  }
-  const last = benchService(from + BURST - 1).spec as { clusterIP: string };
-  const runner = createRunner();
-  for (;;) {
-    // `get element` costs the same at any size.
-    const found = await runner
-      .run({ argv: ['nft', 'get', 'element', 'ip', 'kube-proxy', 'cluster-ips', `{ ${last.clusterIP} }`] })
-      .then(
-        () => true,
-        () => false,
-      );
-    if (found) return (performance.now() - started) / 1000;
-    if (performance.now() - started > 120_000) throw new Error('the burst did not arrive within two minutes');
+/** Slices first: then each Service is one change. */
+function addServices(server: ApiServer, size: Size, from: number, count: number): void {
+  for (let number = from; number < from + count; number++) {
+    server.apply(benchSlice(size.services + number, size.endpoints));
+    server.apply(benchService(size.services + number));
   }
 }
 
@@ -142,17 +126,13 @@ function print(results: readonly Result[]): void {
   printTable(
     [
       'Services × endpoints',
-      'first sync',
-      'one endpoint',
-      'add',
-      'remove',
-      `${BURST} at once`,
-      'memory',
-      'peak',
+      ...['start to first sync', 'of it the sync', 'one endpoint', 'add', 'remove'],
+      ...[`${BURST} at once`, 'memory', 'peak'],
     ],
     results.map(({ size, ours }) => [
       sizeText(size),
       seconds(ours.first),
+      seconds(ours.sync),
       milliseconds(ours.change),
       milliseconds(ours.add),
       milliseconds(ours.remove),
@@ -165,10 +145,24 @@ function print(results: readonly Result[]): void {
   if (compared.length > 0) {
     console.log('\nkube-proxy 1.36.1, its own commands alone, and how many times quicker this is');
     printTable(
-      ['Services × endpoints', 'first sync', '', 'one endpoint', '', 'add', '', 'remove', ''],
+      [
+        'Services × endpoints',
+        'first sync',
+        'by start',
+        'by sync',
+        'one endpoint',
+        '',
+        'add',
+        '',
+        'remove',
+        '',
+      ],
       compared.map(({ size, ours, theirs }) => [
         sizeText(size),
-        ...(['first', 'change', 'add', 'remove'] as const).flatMap((phase) => [
+        seconds(theirs?.first ?? 0),
+        ratio(theirs?.first ?? 0, ours.first),
+        ratio(theirs?.first ?? 0, ours.sync),
+        ...(['change', 'add', 'remove'] as const).flatMap((phase) => [
           seconds(theirs?.[phase] ?? 0),
           ratio(theirs?.[phase] ?? 0, ours[phase]),
         ]),
@@ -192,7 +186,7 @@ for (const text of values.sizes.split(',')) {
   const size = { services, endpoints };
   console.error(`${sizeText(size)} …`);
   const ours = await measure(size);
-  const theirs = values['without-kube-proxy'] ? undefined : await replayKubeProxy('nftables', size);
+  const theirs = values['without-kube-proxy'] ? undefined : await replayKubeProxy(mode, size);
   results.push({ size, ours, theirs });
 }
 print(results);
