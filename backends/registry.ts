@@ -1,15 +1,13 @@
 /**
  * The back ends this version has, by proxy mode. Each is imported when it is chosen: nobody pays for the others.
  */
-import type { IpFamily } from '../src/cluster/values.ts';
-import type { CommandRunner } from '../src/node/runner.ts';
 import type { Backend, ProxyMode } from '../src/reconcile/backend.ts';
+import type { IptablesOptions } from './iptables/backend.ts';
+import type { IpvsOptions } from './ipvs/backend.ts';
+import type { NftablesOptions } from './nftables/backend.ts';
 
-/** What a back end is made of: one IP family, and what starts its tools. */
-export interface BackendOptions {
-  readonly family: IpFamily;
-  readonly runner: CommandRunner;
-}
+/** What a back end is made of: one IP family, what starts its tools, and what each mode can be told beside. */
+export type BackendOptions = NftablesOptions & IptablesOptions & IpvsOptions;
 
 type Factory = (options: BackendOptions) => Backend;
 
@@ -23,7 +21,7 @@ const factories = {
 export type Mode = keyof typeof factories;
 
 /** Every mode of this version, the default one first. */
-export const MODES: readonly [Mode, ...Mode[]] = ['nftables', 'iptables'];
+export const MODES: readonly [Mode, ...Mode[]] = ['nftables', 'iptables', 'ipvs'];
 
 /** Loads the back end of a mode and makes one for the family. */
 export async function createBackend(mode: Mode, options: BackendOptions): Promise<Backend> {

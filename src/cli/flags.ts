@@ -1,15 +1,33 @@
 /** Options as commander's flags: their help, and reading them back. */
 import { type Command, Help, Option } from 'commander';
-import { FLAGS, type FlagGroup, type FlagSpecOfOption, type OptionName } from '../config/flags.ts';
-import { describeProblem, type Options, parseOptions } from '../config/options.ts';
-import { CliError } from './exit.ts';
+import { FLAGS, type FlagGroup, type FlagInfo, type OptionName } from '../config/flags.ts';
+
+export interface AddFlagsOptions {
+  /** Only what kube-proxy has too, under its names. */
+  readonly kubeProxyOnly?: boolean;
+}
 
 /** Adds the flags of these groups to a command. */
-export function addFlags(command: Command, groups: readonly FlagGroup[]): void {
+export function addFlags(
+  command: Command,
+  groups: readonly FlagGroup[],
+  { kubeProxyOnly = false }: AddFlagsOptions = {},
+): void {
+  shapeHelp(command);
+  for (const info of FLAGS.values()) {
+    if (!groups.includes(info.group) || (kubeProxyOnly && info.own)) continue;
+    const option = toOption(kubeProxyOnly ? withoutAlias(info) : info);
+    // A command of our own need not tell what it takes for others' sake.
+    if (info.group === 'Without effect' && !kubeProxyOnly) option.hideHelp();
+    command.addOption(option);
+  }
+}
+
+/** Some terms are long: what they mean then goes on the next line, and the column stays narrow. */
+function shapeHelp(command: Command): void {
   command.configureHelp({
     optionTerm: (option) => option.flags.replace(OPTIONAL_VALUE, ''),
     optionDescription: ({ description }) => description,
-    // Some terms are long: what they mean then goes on the next line, and the column stays narrow.
     padWidth: () => TERM_WIDTH,
     formatItem(term, width, description, helper) {
       const format = (text: string) =>
@@ -17,9 +35,6 @@ export function addFlags(command: Command, groups: readonly FlagGroup[]): void {
       return term.length <= width ? format(term) : `  ${term}\n${format('')}`;
     },
   });
-  for (const spec of FLAGS.values()) {
-    if (groups.includes(spec.group)) command.addOption(toOption(spec));
-  }
 }
 
 /** What stands for the value of a flag that needs none; help leaves it out. */
@@ -27,30 +42,42 @@ const OPTIONAL_VALUE = ' [true|false]';
 
 const TERM_WIDTH = 28;
 
-function toOption(spec: FlagSpecOfOption): Option {
-  const names = [spec.short && `-${spec.short}`, spec.alias && `--${spec.alias}`, `--${spec.flag}`];
-  const tellDefault = spec.initial !== '' && spec.initial !== 'false' && !spec.text.includes('(default:');
+function withoutAlias({ alias: _alias, ...info }: FlagInfo): FlagInfo {
+  return info;
+}
+
+function toOption(info: FlagInfo): Option {
+  const names = [info.short && `-${info.short}`, info.alias && `--${info.alias}`, `--${info.flag}`];
+  const tellDefault = info.initial !== '' && info.initial !== 'false' && !info.text.includes('(default:');
   const option = new Option(
-    names.filter(Boolean).join(', ') + (spec.value ? ` ${spec.value}` : OPTIONAL_VALUE),
-    spec.text + (tellDefault ? ` (default: ${spec.initial})` : ''),
+    names.filter(Boolean).join(', ') + (info.value ? ` ${info.value}` : OPTIONAL_VALUE),
+    info.text + (tellDefault ? ` (default: ${info.initial})` : ''),
   );
-  option.helpGroup(`${spec.group}:`);
-  if (!spec.value) option.preset('true');
-  if (spec.repeatable) {
+  option.helpGroup(`${info.group}:`);
+  if (!info.value) option.preset('true');
+  if (info.repeatable) {
     option.argParser((value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
   }
   return option;
 }
 
-/** The options a command was given. Throws a `CliError` that tells everything that is wrong with them. */
-export function readOptions(command: Command): Options {
+/** A flag of a command itself, which is switched on by its name alone, as text for `parseBool`. */
+export function switchOption(flag: string, text: string, group: string): Option {
+  return new Option(`--${flag}${OPTIONAL_VALUE}`, text).preset('true').helpGroup(`${group}:`);
+}
+
+/** What the flags of a command were given, as text; those that were not are absent. */
+export function givenFlags(command: Command): Partial<Record<OptionName, unknown>> {
   const given: Partial<Record<OptionName, unknown>> = {};
-  for (const [name, spec] of FLAGS) {
-    const option = command.options.find(({ long }) => long === `--${spec.flag}`);
-    const value: unknown = option && command.getOptionValue(option.attributeName());
+  for (const [name, info] of FLAGS) {
+    const value = flagValue(command, info.flag);
     if (value !== undefined) given[name] = value;
   }
-  const result = parseOptions(given);
-  if (!result.ok) throw new CliError(result.problems.map(describeProblem).join('\n'));
-  return result.options;
+  return given;
+}
+
+/** What one flag was given. */
+export function flagValue(command: Command, flag: string): unknown {
+  const option = command.options.find(({ long }) => long === `--${flag}`);
+  return option && command.getOptionValue(option.attributeName());
 }

@@ -1,4 +1,5 @@
 /** The commands of the program. Each one's own code, and its flags, are loaded when it is called. */
+import { basename } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { errorText, FAILED, OK, toleratePipes } from './exit.ts';
@@ -23,6 +24,14 @@ const COMMANDS: Readonly<Record<string, CommandSpec>> = {
     summary: 'print the rules for a node, and change nothing',
     load: () => import('./commands/dump.ts'),
   },
+  cleanup: {
+    summary: 'remove the rules of every mode',
+    load: () => import('./commands/cleanup.ts'),
+  },
+  'kube-proxy': {
+    summary: "the same as run, with kube-proxy's flags and defaults",
+    load: () => import('./commands/kube-proxy.ts'),
+  },
   version: {
     summary: 'print the version of this program and of the tools it uses',
     load: () => import('./commands/version.ts'),
@@ -36,12 +45,23 @@ Examples:
   kube-rulesync run --help
 `;
 
-/** Runs the program on its arguments (without node and script). Resolves with the exit code; never rejects. */
-export async function main(argv: readonly string[]): Promise<number> {
+/** Under this name the program is a command of its own, which takes kube-proxy's flags. */
+const KUBE_PROXY = 'kube-proxy';
+
+/**
+ * Runs the program on its arguments (without node and script). Resolves with the exit code; never rejects.
+ * @param name what the program was called as
+ */
+export async function main(
+  argv: readonly string[],
+  name: string = basename(process.argv[1] ?? ''),
+): Promise<number> {
   toleratePipes();
-  const program = createProgram();
+  const asKubeProxy = name === KUBE_PROXY;
+  const program = asKubeProxy ? await createKubeProxy() : createProgram();
   try {
-    await program.parseAsync(normalizeArguments(argv, Object.keys(COMMANDS)), { from: 'user' });
+    const commands = asKubeProxy ? [] : Object.keys(COMMANDS);
+    await program.parseAsync(normalizeArguments(argv, commands), { from: 'user' });
     return OK;
   } catch (error) {
     process.stderr.write(errorText(error, wantsStacks(program)));
@@ -59,6 +79,8 @@ function createProgram(): Command {
     .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', EXAMPLES)
     .configureHelp({ showGlobalOptions: false })
+    // `kube-proxy --version` is that command's own.
+    .enablePositionalOptions()
     .exitOverride();
   for (const [name, spec] of Object.entries(COMMANDS)) {
     program.command(name).summary(spec.summary).helpOption('-h, --help', 'print this help');
@@ -70,7 +92,17 @@ function createProgram(): Command {
   return program;
 }
 
+async function createKubeProxy(): Promise<Command> {
+  const program = new Command(KUBE_PROXY)
+    .helpOption('-h, --help', 'print this help')
+    .showHelpAfterError('kube-proxy --help lists the flags')
+    .exitOverride();
+  const { configure } = await import('./commands/kube-proxy.ts');
+  configure(program);
+  return program;
+}
+
 /** From `-v 4` on, whichever command has it. */
 function wantsStacks(program: Command): boolean {
-  return program.commands.some((command) => Number(command.getOptionValue('v')) >= 4);
+  return [program, ...program.commands].some((command) => Number(command.getOptionValue('v')) >= 4);
 }

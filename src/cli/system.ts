@@ -22,20 +22,35 @@ export interface ApplyOptions {
 
 /**
  * Never rejects: a machine that does not let itself be tuned (a container, a kernel without connection tracking)
- * can be programmed all the same.
+ * can be programmed all the same. Resolves with the settings that are not as they should be.
  */
 export async function applySettings(
   settings: readonly SystemSetting[],
   { log, dryRun, files = FILES }: ApplyOptions,
-): Promise<void> {
-  for (const { path, value, onlyRaise } of settings) {
+): Promise<readonly SystemSetting[]> {
+  const failed: SystemSetting[] = [];
+  for (const setting of settings) {
+    const { path, value, onlyRaise, largerServes } = setting;
+    let before: number | undefined;
     try {
-      const before = Number(await files.read(path));
+      before = Number(await files.read(path));
       if (before === value || (onlyRaise && before > value)) continue;
       if (!dryRun) await files.write(path, `${value}`);
       log.info({ path, before, value }, dryRun ? 'Would change a setting' : 'Changed a setting');
     } catch (error) {
-      log.warn({ path, value, err: error }, 'A setting could not be changed; traffic does not depend on it');
+      if (largerServes && before !== undefined && before > value) {
+        log.debug(
+          { path, before, value, err: error },
+          'A setting cannot be changed, and is larger than needed',
+        );
+        continue;
+      }
+      failed.push(setting);
+      log.warn(
+        { path, before, value, err: error },
+        'A setting could not be changed; traffic does not depend on it',
+      );
     }
   }
+  return failed;
 }

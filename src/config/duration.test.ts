@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDuration } from './duration.ts';
+import { formatDuration, parseDuration } from './duration.ts';
 
 test.for([
   ['30s', 30_000],
@@ -43,4 +43,20 @@ test.for([
   '1..5s',
 ])('%o is no duration', (text) => {
   expect(parseDuration(text)).toBeUndefined();
+});
+
+test.for([
+  [0, '0s'],
+  [30_000, '30s'],
+  [90_000, '1m30s'],
+  [86_400_000, '24h0m0s'],
+  [3_600_500, '1h0m0.5s'],
+  [1500, '1.5s'],
+  [250, '250ms'],
+  [0.25, '250µs'],
+  [0.000_001, '1ns'],
+  [-60_000, '-1m0s'],
+] as const)('%d ms is written %s', ([milliseconds, text]) => {
+  expect(formatDuration(milliseconds)).toBe(text);
+  expect(parseDuration(text)).toBe(milliseconds);
 });

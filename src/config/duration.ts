@@ -1,6 +1,6 @@
 /**
  * Durations as Go writes them, because that is what kube-proxy's flags and configuration take.
- * https://pkg.go.dev/time#ParseDuration
+ * https://pkg.go.dev/time#ParseDuration, https://pkg.go.dev/time#Duration.String
  */
 
 const MILLISECONDS: Readonly<Record<string, number>> = {
@@ -34,4 +34,20 @@ export function parseDuration(text: string): number | undefined {
     total += Number(term[1]) * scale;
   }
   return total === 0 ? 0 : sign * total;
+}
+
+/** `24h0m0s`, `1m30s`, `1.5s`, `250µs`: milliseconds as Go prints them, to the nanosecond. */
+export function formatDuration(milliseconds: number): string {
+  const sign = milliseconds < 0 ? '-' : '';
+  const size = Math.abs(milliseconds);
+  const nanoseconds = Math.round(size * 1e6);
+  if (nanoseconds === 0) return '0s';
+  if (nanoseconds < 1e3) return `${sign}${nanoseconds}ns`;
+  if (nanoseconds < 1e6) return `${sign}${nanoseconds / 1e3}µs`;
+  if (nanoseconds < 1e9) return `${sign}${nanoseconds / 1e6}ms`;
+  const hours = Math.floor(size / 3_600_000);
+  const minutes = Math.floor((size % 3_600_000) / 60_000);
+  const seconds = Math.round((size % 60_000) * 1e6) / 1e9;
+  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}s`;
+  return minutes > 0 ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
 }

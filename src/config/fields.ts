@@ -1,10 +1,10 @@
 /**
- * The kinds of value an option can have. Each reads text, as flags give it, or the value itself, as a
- * configuration file gives it, and carries one sentence that says what is allowed.
+ * The kinds of value an option can have. Each reads text, as flags give it, or the value itself, as a configuration
+ * file gives it, writes it as such a file has it, and carries one sentence that says what is allowed.
  */
 import { z } from 'zod';
 import { canonicalCidr, canonicalIP } from '../net/ip.ts';
-import { parseDuration } from './duration.ts';
+import { formatDuration, parseDuration } from './duration.ts';
 
 /** An address to listen on: a canonical address and a port from 1 to 65535. */
 export interface HostPort {
@@ -12,83 +12,196 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** A field whose `read` gives `undefined` for what is wrong; `allowed` follows the flag and the value in errors. */
-function field<T>(allowed: string, read: (input: unknown) => T | undefined) {
-  return z.unknown().transform((input, context): T => {
-    const value = read(input);
-    if (value !== undefined) return value;
-    context.issues.push({ code: 'custom', message: allowed, input });
-    return z.NEVER;
+/** How a configuration file writes a value; `any` for what `read` looks at itself. */
+export type FileType = 'text' | 'duration' | 'boolean' | 'number' | 'list' | 'any';
+
+interface Kind<T> {
+  /** Follows the name and the value in errors. */
+  readonly allowed: string;
+  readonly inFile: FileType;
+  /** `undefined` for what is wrong. */
+  read(input: unknown): T | undefined;
+  /** Default: the value as it is. */
+  write?(value: T): unknown;
+}
+
+export interface KindOfField {
+  readonly allowed: string;
+  readonly inFile: FileType;
+}
+
+/** What is known of a field beside how to read it. */
+export const kinds = z.registry<KindOfField>();
+
+/** A field: `z.decode` reads it, `z.encode` writes it as a configuration file has it. */
+export function field<T>({ allowed, inFile, read, write }: Kind<T>) {
+  const schema = z.codec(z.unknown(), z.custom<T>(), {
+    decode(input, context): T {
+      const value = read(input);
+      if (value !== undefined) return value;
+      context.issues.push({ code: 'custom', message: allowed, input });
+      return z.NEVER;
+    },
+    encode: (value) => (write ? write(value) : value),
   });
+  kinds.add(schema, { allowed, inFile });
+  return schema;
 }
 
 /** Any text; blanks around it do not count. */
 export function text() {
-  return field('must be text', (input) => (typeof input === 'string' ? input.trim() : undefined));
+  return field({
+    allowed: 'must be text',
+    inFile: 'text',
+    read: (input) => (typeof input === 'string' ? input.trim() : undefined),
+  });
+}
+
+/** Text of a form; the empty text too. */
+export function textLike(form: RegExp, allowed: string) {
+  return field({
+    allowed,
+    inFile: 'text',
+    read: (input) => (typeof input === 'string' && (input === '' || form.test(input)) ? input : undefined),
+  });
+}
+
+/** A number of bytes as text, perhaps with a unit (`resource.Quantity`); in a file it may be a number. */
+export function bytes() {
+  return field({
+    allowed: 'must be a number of bytes, such as 0, 4096 or 64Ki',
+    inFile: 'any',
+    read(input) {
+      const quantity = typeof input === 'number' ? `${input}` : input;
+      return typeof quantity === 'string' && /^\d+(k|[KMGTPE]i?)?$/.test(quantity) ? quantity : undefined;
+    },
+  });
 }
 
 const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
 const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
 
 /** True or false, in the spellings Go's `strconv.ParseBool` takes. */
-export function bool() {
-  return field('must be true or false', (input) => {
-    if (typeof input === 'boolean') return input;
-    if (typeof input !== 'string') return undefined;
-    if (TRUE.includes(input)) return true;
-    return FALSE.includes(input) ? false : undefined;
-  });
+export function parseBool(input: unknown): boolean | undefined {
+  if (typeof input === 'boolean') return input;
+  if (typeof input !== 'string') return undefined;
+  if (TRUE.includes(input)) return true;
+  return FALSE.includes(input) ? false : undefined;
 }
+
+export function bool() {
+  return field({ allowed: 'must be true or false', inFile: 'boolean', read: parseBool });
+}
+
+/** The largest number of Go's `int32`, which kube-proxy keeps its numbers in. */
+export const INT32_MAX = 2 ** 31 - 1;
 
 /** A whole decimal number within the bounds. */
 export function integer(min: number, max: number) {
-  const allowed =
-    max === Number.MAX_SAFE_INTEGER
-      ? `must be a whole number, ${min} or more`
-      : `must be a whole number from ${min} to ${max}`;
-  return field(allowed, (input) => {
-    const value = typeof input === 'string' && /^[+-]?\d+$/.test(input) ? Number(input) : input;
-    return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
-      ? (value as number)
-      : undefined;
+  return field({
+    allowed: `must be a whole number from ${min} to ${max}`,
+    inFile: 'number',
+    read(input) {
+      const value = typeof input === 'string' && /^[+-]?\d+$/.test(input) ? Number(input) : input;
+      return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+        ? value
+        : undefined;
+    },
   });
 }
 
-/** A Go duration in milliseconds: above zero, or zero and above. */
-export function duration(bound: 'positive' | 'zero or more') {
-  const limit = bound === 'positive' ? 'greater than 0' : '0 or more';
-  return field(`must be a duration such as 30s, 1m30s, 1h or 100ms, ${limit}`, (input) => {
-    const value = typeof input === 'string' ? parseDuration(input) : undefined;
-    if (value === undefined || value < 0) return undefined;
-    return value === 0 && bound === 'positive' ? undefined : value;
+/** Any number. */
+export function decimal() {
+  return field({
+    allowed: 'must be a number',
+    inFile: 'number',
+    read(input) {
+      const value = typeof input === 'string' && /\d/.test(input) ? Number(input) : input;
+      return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+    },
+  });
+}
+
+export const DURATION_ALLOWED = 'must be a duration such as 30s, 1m30s, 1h or 100ms';
+
+/** A Go duration in milliseconds. `any`: whether it may be below zero is asked where it is used. */
+export function duration(bound: 'positive' | 'zero or more' | 'any') {
+  const limit = { positive: ', greater than 0', 'zero or more': ', 0 or more', any: '' }[bound];
+  return field({
+    allowed: `${DURATION_ALLOWED}${limit}`,
+    inFile: 'duration',
+    read(input) {
+      const value = typeof input === 'string' ? parseDuration(input) : undefined;
+      if (value === undefined || (value < 0 && bound !== 'any')) return undefined;
+      return value === 0 && bound === 'positive' ? undefined : value;
+    },
+    write: formatDuration,
+  });
+}
+
+/** A duration in milliseconds, which a file may also give as a whole number of nanoseconds (`TimeOrMetaDuration`). */
+export function durationOrNanoseconds() {
+  return field({
+    allowed: `${DURATION_ALLOWED}, or a whole number of nanoseconds`,
+    inFile: 'any',
+    read: (input) =>
+      Number.isSafeInteger(input)
+        ? (input as number) / 1e6
+        : typeof input === 'string'
+          ? parseDuration(input)
+          : undefined,
+    write: formatDuration,
   });
 }
 
 /** One of a few words. The empty text stands for the first, as in kube-proxy's configuration. */
 export function oneOf<const T extends string>(words: readonly [T, ...T[]]) {
   const named = words.filter((word) => word !== '');
-  return field(`must be ${named.join(' or ')}`, (input): T | undefined =>
-    input === '' ? words[0] : words.find((word) => word === input),
-  );
+  return field({
+    allowed: `must be ${named.join(' or ')}`,
+    inFile: 'text',
+    read: (input): T | undefined => (input === '' ? words[0] : words.find((word) => word === input)),
+  });
 }
+
+function listOf(input: unknown): string[] | undefined {
+  const texts: readonly unknown[] = Array.isArray(input) ? input : [input];
+  if (!texts.every((item) => typeof item === 'string')) return undefined;
+  return texts
+    .flatMap((item) => item.split(','))
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+const LIST_ALLOWED = 'must be a list separated by commas';
 
 /** A list, its text separated by commas; a flag given several times adds up. Blanks and empty texts are dropped. */
 export function list() {
-  return field('must be a list separated by commas', (input) => {
-    const texts = Array.isArray(input) ? input : [input];
-    if (!texts.every((item) => typeof item === 'string')) return undefined;
-    return texts
-      .flatMap((item) => item.split(','))
-      .map((item) => item.trim())
-      .filter((item) => item !== '');
+  return field({
+    allowed: LIST_ALLOWED,
+    inFile: 'list',
+    read: listOf,
+    write: (values) => (values.length > 0 ? values : null),
+  });
+}
+
+/** The same, which a file has as one text too. */
+export function commaList() {
+  return field({
+    allowed: LIST_ALLOWED,
+    inFile: 'text',
+    read: listOf,
+    write: (values) => values.join(','),
   });
 }
 
 /** An IP address, in canonical form. */
 export function ip() {
-  return field('must be an IP address', (input) =>
-    typeof input === 'string' ? canonicalIP(input.trim()) : undefined,
-  );
+  return field({
+    allowed: 'must be an IP address',
+    inFile: 'text',
+    read: (input) => (typeof input === 'string' ? canonicalIP(input.trim()) : undefined),
+  });
 }
 
 /** CIDRs in canonical form, or `undefined` when one of them is none. */
@@ -103,14 +216,22 @@ export interface HostAndMaybePort {
   readonly port: number | undefined;
 }
 
+/** `192.0.2.1:80`, `[2001:db8::1]:80`. */
+export function formatHostPort({ host, port }: HostAndMaybePort): string {
+  const bracketed = host.includes(':') ? `[${host}]` : host;
+  return port === undefined ? bracketed : `${bracketed}:${port}`;
+}
+
 /**
  * `ip:port`, `[ip]:port`, or an address alone, whose port is the server's default one.
  * The empty text, and port 0, mean that nothing listens: `null`.
  */
 export function hostPort() {
-  return field(
-    'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256, or empty to switch it off',
-    (input): HostAndMaybePort | null | undefined => {
+  return field<HostAndMaybePort | null>({
+    allowed:
+      'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256, or empty to switch it off',
+    inFile: 'text',
+    read(input) {
       if (typeof input !== 'string') return undefined;
       const trimmed = input.trim();
       if (trimmed === '') return null;
@@ -122,5 +243,6 @@ export function hostPort() {
       if (host === undefined || !(port <= 65_535)) return undefined;
       return port === 0 ? null : { host, port };
     },
-  );
+    write: (value) => (value === null ? '' : formatHostPort(value)),
+  });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MODES } from '../../backends/registry.ts';
-import { FLAGS, type OptionName } from './flags.ts';
+import { FIELDS, FLAGS, OPTIONS, type OptionName } from './flags.ts';
 import { describeProblem, type Options, parseOptions } from './options.ts';
 
 function options(given: Partial<Record<OptionName, unknown>> = {}): Options {
@@ -15,10 +15,30 @@ function problems(given: Partial<Record<OptionName, unknown>>): string[] {
 }
 
 test('without any flag, everything has kube-proxy’s default', () => {
-  expect(options()).toEqual({
+  const { configuration, ...rest } = options();
+  expect(rest).toEqual({
     kubeconfig: '',
     master: '',
     manifests: '',
+    featureGates: {
+      AllowServiceExternalIPs: true,
+      ComponentFlagz: true,
+      ComponentStatusz: true,
+      ContextualLogging: true,
+      LoggingAlphaOptions: false,
+      LoggingBetaOptions: true,
+      MultiCIDRServiceAllocator: true,
+      NFTablesProxyMode: true,
+      NativeHistograms: false,
+      PreferSameTrafficDistribution: true,
+      WinDSR: true,
+      WinOverlay: true,
+    },
+    acceptContentTypes: '',
+    kubeApiContentType: 'application/vnd.kubernetes.protobuf',
+    kubeApiQps: 5,
+    kubeApiBurst: 10,
+    configSyncPeriod: 900_000,
     hostnameOverride: '',
     bindAddress: '0.0.0.0',
     detectLocalMode: 'ClusterCIDR',
@@ -29,13 +49,23 @@ test('without any flag, everything has kube-proxy’s default', () => {
     proxyMode: MODES[0],
     masqueradeAll: false,
     masqueradeBit: 14,
+    localhostNodePorts: true,
+    iptablesVariant: '',
+    ipvsScheduler: '',
+    ipvsExcludeCidrs: [],
+    ipvsStrictArp: false,
+    ipvsTcpTimeout: 0,
+    ipvsTcpFinTimeout: 0,
+    ipvsUdpTimeout: 0,
+    ipvsParity: false,
     syncPeriod: 30_000,
     minSyncPeriod: 1000,
-    configSyncPeriod: 900_000,
     dryRun: false,
     healthzBindAddress: { host: '0.0.0.0', port: 10256 },
     metricsBindAddress: { host: '127.0.0.1', port: 10249 },
     bindAddressHardFail: false,
+    profiling: false,
+    showHiddenMetricsForVersion: '',
     oomScoreAdj: -999,
     conntrackMaxPerCore: 32768,
     conntrackMin: 131072,
@@ -46,7 +76,23 @@ test('without any flag, everything has kube-proxy’s default', () => {
     conntrackUdpTimeoutStream: 0,
     verbosity: 0,
     loggingFormat: '',
+    vmodule: [],
+    logFlushFrequency: 5000,
+    logTextSplitStream: false,
+    logTextInfoBufferSize: '0',
+    logJsonSplitStream: false,
+    logJsonInfoBufferSize: '0',
+    bootIdFile: '',
+    machineIdFile: '',
+    portRange: '',
+    windowsRunAsService: false,
+    winkernelNetworkName: '',
+    winkernelSourceVip: '',
+    winkernelEnableDsr: false,
+    winkernelRootHnsEndpointName: '',
+    winkernelForwardHealthCheckVip: false,
   });
+  expect(configuration.kind).toBe('KubeProxyConfiguration');
 });
 
 describe('a value that is right', () => {
@@ -79,7 +125,25 @@ describe('a value that is right', () => {
     ['healthzBindAddress', '0.0.0.0:0', 'healthzBindAddress', undefined],
     ['healthzPort', '1234', 'healthzBindAddress', { host: '0.0.0.0', port: 1234 }],
     ['healthzPort', '0', 'healthzBindAddress', undefined],
+    ['bindAddress', '2001:db8::1', 'healthzBindAddress', { host: '::', port: 10256 }],
     ['metricsBindAddress', '', 'metricsBindAddress', undefined],
+    ['metricsPort', '1234', 'metricsBindAddress', { host: '127.0.0.1', port: 1234 }],
+    ['metricsPort', '0', 'metricsBindAddress', undefined],
+    ['localhostNodePorts', 'false', 'localhostNodePorts', false],
+    ['ipvsExcludeCidrs', '10.0.0.1/8', 'ipvsExcludeCidrs', ['10.0.0.0/8']],
+    ['kubeApiQps', '0.5', 'kubeApiQps', 0.5],
+    ['showHiddenMetricsForVersion', '1.35', 'showHiddenMetricsForVersion', '1.35'],
+    [
+      'vmodule',
+      'proxier=4,a*=6',
+      'vmodule',
+      [
+        { filePattern: 'proxier', verbosity: 4 },
+        { filePattern: 'a*', verbosity: 6 },
+      ],
+    ],
+    ['logFlushFrequency', '1m', 'logFlushFrequency', 60_000],
+    ['logJsonInfoBufferSize', '64Ki', 'logJsonInfoBufferSize', '64Ki'],
     ['bindAddress', '2001:db8::1', 'metricsBindAddress', { host: '::1', port: 10249 }],
     ['oomScoreAdj', '-1000', 'oomScoreAdj', -1000],
     ['verbosity', '4', 'verbosity', 4],
@@ -132,7 +196,7 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
     [
       'syncPeriod',
       '30',
-      '--iptables-sync-period "30": must be a duration such as 30s, 1m30s, 1h or 100ms, greater than 0',
+      '--iptables-sync-period "30": must be a duration such as 30s, 1m30s, 1h or 100ms',
     ],
     [
       'syncPeriod',
@@ -167,9 +231,30 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
     ['metricsBindAddress', '[::1', `--metrics-bind-address "[::1": ${LISTEN}`],
     ['healthzPort', '70000', '--healthz-port "70000": must be a whole number from 0 to 65535'],
     ['oomScoreAdj', '1001', '--oom-score-adj "1001": must be a whole number from -1000 to 1000'],
-    ['conntrackMin', '-5', '--conntrack-min "-5": must be a whole number, 0 or more'],
+    ['conntrackMin', '-5', '--conntrack-min "-5": must be a whole number from 0 to 2147483647'],
+    [
+      'conntrackMin',
+      '2147483648',
+      '--conntrack-min "2147483648": must be a whole number from 0 to 2147483647',
+    ],
+    ['kubeApiQps', 'many', '--kube-api-qps "many": must be a number'],
+    [
+      'showHiddenMetricsForVersion',
+      '1.34',
+      '--show-hidden-metrics-for-version "1.34": must be 1.35, the version before, or empty',
+    ],
+    [
+      'vmodule',
+      'proxier',
+      '--vmodule "proxier": must be file patterns and levels, such as proxier=4,config*=6',
+    ],
+    [
+      'logTextInfoBufferSize',
+      'much',
+      '--log-text-info-buffer-size "much": must be a number of bytes, such as 0, 4096 or 64Ki',
+    ],
     ['hostnameOverride', '  ', '--hostname-override "  ": must be more than blanks'],
-    ['verbosity', 'high', '--v "high": must be a whole number, 0 or more'],
+    ['verbosity', 'high', '--v "high": must be a whole number from 0 to 2147483647'],
     ['loggingFormat', 'xml', '--logging-format "xml": must be text or json'],
   ])('%s %o', ([option, value, message]) => {
     expect(problems({ [option]: value })).toEqual([message]);
@@ -178,7 +263,7 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
   test('several are all told', () => {
     expect(problems({ masqueradeBit: '99', verbosity: 'x', manifests: 'd', kubeconfig: 'k' })).toEqual([
       '--iptables-masquerade-bit "99": must be a whole number from 0 to 31',
-      '--v "x": must be a whole number, 0 or more',
+      '--v "x": must be a whole number from 0 to 2147483647',
     ]);
   });
 
@@ -199,8 +284,85 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
   });
 });
 
-test('every option has a flag, and no two share a name', () => {
-  const names = [...FLAGS.values()].flatMap((spec) => [spec.flag, ...(spec.alias ? [spec.alias] : [])]);
+describe('what one mode alone uses', () => {
+  test.for<[string, Partial<Record<OptionName, unknown>>]>([
+    ['--ipvs-scheduler', { ipvsScheduler: 'no such' }],
+    ['--ipvs-exclude-cidrs', { ipvsExcludeCidrs: '10.0.0.0' }],
+    ['--ipvs-tcp-timeout', { ipvsTcpTimeout: '-1s' }],
+    ['--ipvs-sync-period', { ipvsSyncPeriod: '0s' }],
+  ])('%s is checked in IPVS mode alone', ([flag, given]) => {
+    expect(problems({ ...given, proxyMode: 'iptables' })).toEqual([]);
+    const [problem, ...others] = problems({ ...given, proxyMode: 'ipvs' });
+    expect(problem).toMatch(new RegExp(`^${flag} `));
+    expect(others).toEqual([]);
+  });
+
+  const GIVEN = {
+    syncPeriod: '10s',
+    minSyncPeriod: '2s',
+    masqueradeAll: 'true',
+    masqueradeBit: '10',
+    ipvsSyncPeriod: '20s',
+    ipvsMinSyncPeriod: '3s',
+    nftablesSyncPeriod: '40s',
+    nftablesMinSyncPeriod: '4s',
+    nftablesMasqueradeAll: 'false',
+    nftablesMasqueradeBit: '20',
+  };
+
+  test.for([
+    ['iptables', GIVEN, { syncPeriod: 10_000, minSyncPeriod: 2000, masqueradeAll: true, masqueradeBit: 10 }],
+    ['ipvs', GIVEN, { syncPeriod: 20_000, minSyncPeriod: 3000, masqueradeAll: true, masqueradeBit: 10 }],
+    ['nftables', GIVEN, { syncPeriod: 40_000, minSyncPeriod: 4000, masqueradeAll: false, masqueradeBit: 20 }],
+    [
+      'ipvs',
+      { syncPeriod: '10s', minSyncPeriod: '2s' },
+      { syncPeriod: 10_000, minSyncPeriod: 2000, masqueradeAll: false, masqueradeBit: 14 },
+    ],
+    [
+      'nftables',
+      { syncPeriod: '10s', masqueradeAll: 'true', masqueradeBit: '0' },
+      { syncPeriod: 10_000, minSyncPeriod: 1000, masqueradeAll: true, masqueradeBit: 0 },
+    ],
+  ] as const)('%s mode takes its own of %o', ([proxyMode, given, expected]) => {
+    expect(options({ ...given, proxyMode })).toMatchObject(expected);
+  });
+
+  test('a minimum that is too long names the mode’s own options', () => {
+    expect(problems({ proxyMode: 'ipvs', ipvsSyncPeriod: '1s', ipvsMinSyncPeriod: '2s' })).toEqual([
+      '--ipvs-min-sync-period "2s": must not be longer than --ipvs-sync-period',
+    ]);
+  });
+});
+
+describe('feature gates', () => {
+  test.for<[unknown, string]>([
+    ['Nonsense=true', 'Nonsense is no feature gate of a Service proxy in Kubernetes 1.36'],
+    ['TopologyAwareHints=true', 'TopologyAwareHints is gone, what it guarded is always on; leave it out'],
+    ['NFTablesProxyMode=false', 'NFTablesProxyMode is locked to true'],
+    ['ComponentFlagz', 'must be feature gates, such as ComponentFlagz=true,NativeHistograms=false'],
+    ['ComponentFlagz=perhaps', 'must be feature gates, such as ComponentFlagz=true,NativeHistograms=false'],
+  ])('%o cannot be', ([featureGates, allowed]) => {
+    expect(problems({ featureGates })).toEqual([
+      `--feature-gates ${JSON.stringify(featureGates)}: ${allowed}`,
+    ]);
+  });
+
+  test.for<[unknown, Partial<Options['featureGates']>]>([
+    ['ComponentFlagz=false,NFTablesProxyMode=true', { ComponentFlagz: false, ComponentStatusz: true }],
+    [['ComponentFlagz=false', 'ComponentFlagz=true'], { ComponentFlagz: true }],
+    ['AllAlpha=true,LoggingAlphaOptions=false', { NativeHistograms: true, LoggingAlphaOptions: false }],
+    ['AllBeta=false', { ComponentFlagz: false, ContextualLogging: false, AllowServiceExternalIPs: true }],
+    [{ AllowServiceExternalIPs: false }, { AllowServiceExternalIPs: false }],
+  ])('%o', ([featureGates, expected]) => {
+    expect(options({ featureGates }).featureGates).toMatchObject(expected);
+  });
+});
+
+test('every flag and every field is one option’s alone', () => {
+  const names = [...FLAGS.values()].flatMap((info) => [info.flag, ...(info.alias ? [info.alias] : [])]);
   expect(names.length).toBe(new Set(names).size);
-  expect([...FLAGS.keys()].filter((name) => !(name in options()))).toEqual(['healthzPort']);
+  const fields = Array.from(FIELDS.values(), ({ field }) => field);
+  expect(fields.length).toBe(new Set(fields).size);
+  expect([...OPTIONS].filter(([, { flag, field }]) => flag === undefined && field === undefined)).toEqual([]);
 });

@@ -1,26 +1,44 @@
-/** From what the flags say, each checked by itself, to the options the program runs on. */
+/** From what flags or a file say, each checked by itself, to the options the program runs on. */
 import type { z } from 'zod';
 import { familyOf } from '../net/ip.ts';
-import { canonicalCidrs, type HostPort } from './fields.ts';
+import * as checks from './checks.ts';
+import { configurationOf, type KubeProxyConfiguration } from './configuration/write.ts';
+import { effectiveGates, type FeatureGates } from './feature-gates.ts';
+import type { HostAndMaybePort, HostPort } from './fields.ts';
 import { FLAGS, type FlagValues, flagsSchema, type OptionName } from './flags.ts';
+import { type OfMode, ofMode, underOwnNames } from './of-mode.ts';
+
+/** Options of which another form counts, once they are put together. */
+type Combined =
+  | 'healthzPort'
+  | 'healthzBindAddress'
+  | 'metricsPort'
+  | 'metricsBindAddress'
+  | 'nodeportAddresses'
+  | 'featureGates'
+  | keyof OfMode
+  | `${'nftables' | 'ipvs'}${'Min' | ''}SyncPeriod`
+  | `nftablesMasquerade${'All' | 'Bit'}`;
 
 /** Options that go together: every check is passed, every CIDR is canonical. Durations are milliseconds. */
-export interface Options
-  extends Omit<
-    FlagValues,
-    'healthzPort' | 'healthzBindAddress' | 'metricsBindAddress' | 'nodeportAddresses'
-  > {
+export interface Options extends Omit<FlagValues, Combined>, OfMode {
   /** Canonical CIDRs; `primary`: the Node object's own addresses; absent: as the mode has it. */
   readonly nodeportAddresses: readonly string[] | 'primary' | undefined;
   /** Absent: no such server. The host is an address; an unspecified one means every address of both families. */
   readonly healthzBindAddress: HostPort | undefined;
   readonly metricsBindAddress: HostPort | undefined;
+  /** Whether each gate is on. */
+  readonly featureGates: FeatureGates;
+  /** All of it as a KubeProxyConfiguration, with the defaults that were taken. */
+  readonly configuration: KubeProxyConfiguration;
 }
 
-/** A value that cannot be used: which flag's, and what would be allowed instead. */
+/** A value that cannot be used: whose, and what would be allowed instead. */
 export interface OptionProblem {
   readonly option: OptionName;
-  readonly value: string;
+  /** As whoever gave the value knows the option: `--cluster-cidr`, or a field of a file. */
+  readonly name: string;
+  readonly value: unknown;
   readonly allowed: string;
 }
 
@@ -28,123 +46,106 @@ export type OptionsResult =
   | { readonly ok: true; readonly options: Options }
   | { readonly ok: false; readonly problems: readonly OptionProblem[] };
 
+export type { Given } from './checks.ts';
+
+/** How an option is called. */
+export type NameOf = (option: OptionName) => string;
+
+const flagName: NameOf = (option) => `--${FLAGS.get(option)?.flag ?? option}`;
+
 /**
  * Reads options from texts or values by option name; what is absent has its default. Says everything that is
  * wrong with single values, or, when those are right, with how they go together.
  */
-export function parseOptions(given: Readonly<Partial<Record<OptionName, unknown>>>): OptionsResult {
+export function parseOptions(given: checks.Given, nameOf: NameOf = flagName): OptionsResult {
   const parsed = flagsSchema.safeParse(given);
-  if (!parsed.success) return { ok: false, problems: singleProblems(parsed.error, given) };
+  if (!parsed.success) return { ok: false, problems: singleProblems(parsed.error, given, nameOf) };
   const problems: OptionProblem[] = [];
-  const report: Report = (option, allowed) => problems.push({ option, value: shown(given[option]), allowed });
-  const options = combine(parsed.data, given, report);
+  const options = combine({
+    values: parsed.data,
+    given,
+    nameOf,
+    report: (option, allowed) =>
+      problems.push({ option, name: nameOf(option), value: given[option] ?? '', allowed }),
+  });
   return problems.length > 0 ? { ok: false, problems } : { ok: true, options };
 }
 
 /** `--cluster-cidr "10.0.0.0/33": must be …`. */
-export function describeProblem(problem: OptionProblem): string {
-  return `--${FLAGS.get(problem.option)?.flag} ${JSON.stringify(problem.value)}: ${problem.allowed}`;
+export function describeProblem({ name, value, allowed }: OptionProblem): string {
+  // A flag that was given several times is one list.
+  const shown = Array.isArray(value) && name.startsWith('--') ? value.join(',') : value;
+  return `${name} ${JSON.stringify(shown)}: ${allowed}`;
 }
 
-type Report = (option: OptionName, allowed: string) => void;
-
-function singleProblems(error: z.ZodError, given: Readonly<Record<string, unknown>>): OptionProblem[] {
+function singleProblems(error: z.ZodError, given: checks.Given, nameOf: NameOf): OptionProblem[] {
   return error.issues.map((issue) => {
     const option = issue.path[0] as OptionName;
-    return { option, value: shown(given[option]), allowed: issue.message };
+    return { option, name: nameOf(option), value: given[option], allowed: issue.message };
   });
 }
 
-function shown(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return Array.isArray(value) ? value.join(',') : (JSON.stringify(value) ?? '');
-}
-
-const METRICS_PORT = 10_249;
-
-function combine(values: FlagValues, given: Readonly<Record<string, unknown>>, report: Report): Options {
-  const { healthzPort, ...rest } = values;
-  checkSource(values, report);
-  checkHostname(values, given, report);
-  checkDetection(values, report);
-  if (values.minSyncPeriod > values.syncPeriod) {
-    report('minSyncPeriod', 'must not be longer than --iptables-sync-period');
-  }
+function combine(parsed: checks.Parsed): Options {
+  const { values } = parsed;
+  checks.checkSource(parsed);
+  checks.checkHostname(parsed);
+  checks.checkDetection(parsed);
+  checks.checkPeriods(parsed);
+  checks.checkGates(parsed);
+  const healthzBindAddress = healthzAddress(parsed);
+  const metricsBindAddress = metricsAddress(parsed);
+  const {
+    healthzPort: _healthzPort,
+    metricsPort: _metricsPort,
+    nftablesMasqueradeAll: _masqueradeAll,
+    nftablesMasqueradeBit: _masqueradeBit,
+    nftablesSyncPeriod: _nftablesSync,
+    nftablesMinSyncPeriod: _nftablesMinSync,
+    ipvsSyncPeriod: _ipvsSync,
+    ipvsMinSyncPeriod: _ipvsMinSync,
+    ...rest
+  } = values;
   return {
     ...rest,
+    ...ofMode(values),
+    ...checks.checkIpvs(parsed),
     hostnameOverride: values.hostnameOverride.toLowerCase(),
-    clusterCidr: clusterCidrs(values, report),
-    nodeportAddresses: nodeportAddresses(values, report),
-    healthzBindAddress: healthzPort === 0 ? undefined : listenOn(values.healthzBindAddress, healthzPort),
-    metricsBindAddress: listenOn(metricsAddress(values, given), METRICS_PORT),
+    clusterCidr: checks.clusterCidrs(parsed),
+    nodeportAddresses: checks.nodeportAddresses(parsed),
+    healthzBindAddress,
+    metricsBindAddress,
+    featureGates: effectiveGates(values.featureGates),
+    configuration: configurationOf({
+      ...underOwnNames(values),
+      hostnameOverride: values.hostnameOverride.toLowerCase(),
+      nodeportAddresses: shownNodeportAddresses(values),
+      healthzBindAddress: healthzBindAddress ?? null,
+      metricsBindAddress: metricsBindAddress ?? null,
+    }),
   };
 }
 
-function checkSource(values: FlagValues, report: Report): void {
-  if (values.manifests && (values.kubeconfig || values.master)) {
-    report('manifests', 'must not be given together with --kubeconfig or --master');
-  }
+function shownNodeportAddresses({ nodeportAddresses, proxyMode }: FlagValues): string[] {
+  return nodeportAddresses.length === 0 && proxyMode === 'nftables' ? ['primary'] : nodeportAddresses;
 }
 
-function checkHostname(values: FlagValues, given: Readonly<Record<string, unknown>>, report: Report): void {
-  const text = given.hostnameOverride;
-  if (typeof text === 'string' && text !== '' && values.hostnameOverride === '') {
-    report('hostnameOverride', 'must be more than blanks');
-  }
+function healthzAddress({ values, given }: checks.Parsed): HostPort | undefined {
+  const byDefault = given.healthzBindAddress === undefined && familyOf(values.bindAddress) === 'IPv6';
+  return listenOn(
+    byDefault ? { host: '::', port: undefined } : values.healthzBindAddress,
+    values.healthzPort,
+  );
 }
 
-/** Names the kernel takes (`dev_valid_name`), without the characters that mean something in rules. */
-const INTERFACE_NAME = /^[\w.@-]{1,15}$/;
-const INTERFACE_RULE = 'must be 1 to 15 letters, digits or . _ @ -';
-
-function checkDetection(values: FlagValues, report: Report): void {
-  if (values.detectLocalMode === 'BridgeInterface' && !INTERFACE_NAME.test(values.podBridgeInterface)) {
-    report('podBridgeInterface', `${INTERFACE_RULE}, as --detect-local-mode BridgeInterface needs one`);
-  }
-  if (
-    values.detectLocalMode === 'InterfaceNamePrefix' &&
-    !INTERFACE_NAME.test(values.podInterfaceNamePrefix)
-  ) {
-    report(
-      'podInterfaceNamePrefix',
-      `${INTERFACE_RULE}, as --detect-local-mode InterfaceNamePrefix needs one`,
-    );
-  }
+function metricsAddress({ values, given }: checks.Parsed): HostPort | undefined {
+  const byDefault = given.metricsBindAddress === undefined && familyOf(values.bindAddress) === 'IPv6';
+  return listenOn(
+    byDefault ? { host: '::1', port: undefined } : values.metricsBindAddress,
+    values.metricsPort,
+  );
 }
 
-/** As kube-proxy does, only looked at where it is used: a stale value harms nobody in the other modes. */
-function clusterCidrs(values: FlagValues, report: Report): string[] {
-  if (values.detectLocalMode !== 'ClusterCIDR') return [];
-  const cidrs = canonicalCidrs(values.clusterCidr);
-  const families = new Set(cidrs?.map(familyOf));
-  if (cidrs === undefined || cidrs.length > 2 || families.size !== cidrs.length) {
-    report(
-      'clusterCidr',
-      'must be one CIDR, or an IPv4 and an IPv6 CIDR separated by a comma, such as 10.244.0.0/16,fd00:10:244::/56',
-    );
-    return [];
-  }
-  return cidrs;
-}
-
-function nodeportAddresses(values: FlagValues, report: Report): readonly string[] | 'primary' | undefined {
-  if (values.nodeportAddresses.length === 0) return undefined;
-  if (values.nodeportAddresses.length === 1 && values.nodeportAddresses[0] === 'primary') return 'primary';
-  const cidrs = canonicalCidrs(values.nodeportAddresses);
-  if (cidrs === undefined) {
-    report('nodeportAddresses', 'must be CIDRs separated by commas, or the word primary alone');
-  }
-  return cidrs;
-}
-
-/** The default address follows the family of --bind-address, as kube-proxy's does. */
-function metricsAddress(values: FlagValues, given: Readonly<Record<string, unknown>>) {
-  const byDefault = given.metricsBindAddress === undefined && values.metricsBindAddress !== null;
-  return byDefault && familyOf(values.bindAddress) === 'IPv6'
-    ? { host: '::1', port: undefined }
-    : values.metricsBindAddress;
-}
-
-function listenOn(address: FlagValues['healthzBindAddress'], defaultPort: number): HostPort | undefined {
-  return address ? { host: address.host, port: address.port ?? defaultPort } : undefined;
+/** Default addresses follow the family of --bind-address, as kube-proxy's do; port 0 means no server at all. */
+function listenOn(address: HostAndMaybePort | null, defaultPort: number): HostPort | undefined {
+  return address && defaultPort > 0 ? { host: address.host, port: address.port ?? defaultPort } : undefined;
 }

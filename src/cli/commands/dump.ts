@@ -4,16 +4,19 @@ import type { Command } from 'commander';
 import { createBackend } from '../../../backends/registry.ts';
 import { IP_FAMILIES } from '../../cluster/values.ts';
 import type { FlagGroup } from '../../config/flags.ts';
-import type { Options } from '../../config/options.ts';
 import { createLogger } from '../../log/logger.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
 import type { Source } from '../../source/source.ts';
+import { backendOptions } from '../backends.ts';
 import { printingBackend } from '../dry-run.ts';
 import { CliError } from '../exit.ts';
-import { addFlags, readOptions } from '../flags.ts';
+import { gatedExternalIPs } from '../external-ips.ts';
+import { addFlags } from '../flags.ts';
 import { nodeNameOf, ownAddresses } from '../node.ts';
+import { readSettings, type Settings } from '../settings.ts';
 import { createSource, logProblems, tapped } from '../source.ts';
+import { configOption } from '../start.ts';
 
 const GROUPS: readonly FlagGroup[] = ['Cluster', 'Node', 'Rules', 'Output'];
 
@@ -36,8 +39,9 @@ export function configure(command: Command): void {
     )
     .addHelpText('after', EXAMPLES)
     .action(async () => {
-      for (const text of await dump(readOptions(command))) process.stdout.write(text);
+      for (const text of await dump(await readSettings(command))) process.stdout.write(text);
     });
+  command.addOption(configOption());
   addFlags(command, GROUPS);
 }
 
@@ -45,17 +49,22 @@ export function configure(command: Command): void {
 const ATTEMPTS = 3;
 
 /** The native text, in pieces; nothing is printed before all of it is there. */
-async function dump(options: Options): Promise<readonly string[]> {
+async function dump({ options, notices }: Settings): Promise<readonly string[]> {
   const log = await createLogger({ verbosity: options.verbosity, format: options.loggingFormat || 'text' });
   // Here people want results, and to know what was left out: that a list was fetched is no news.
   if (log.level === 'info') log.level = 'warn';
+  for (const notice of notices) log.warn(notice);
   const nodeName = nodeNameOf(options);
-  const source = impatient(tapped(await createSource(options, nodeName, false, log), logProblems(log)));
+  const api = gatedExternalIPs(await createSource(options, nodeName, false, log), options.featureGates);
+  const source = impatient(tapped(api, logProblems(log)));
   const pieces: string[] = [];
   const backends = IP_FAMILIES.map(async (family) =>
-    printingBackend(await createBackend(options.proxyMode, { family, runner: createRunner() }), (text) => {
-      pieces.push(text);
-    }),
+    printingBackend(
+      await createBackend(options.proxyMode, backendOptions(options, family, createRunner(), log)),
+      (text) => {
+        pieces.push(text);
+      },
+    ),
   );
   const here = nodeName === hostname().trim().toLowerCase();
   const proxy: NodeProxy = new NodeProxy({

@@ -1,27 +1,37 @@
 /** `kube-rulesync run` */
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
-import { createBackend } from '../../../backends/registry.ts';
 import type { FlagGroup } from '../../config/flags.ts';
-import type { Options } from '../../config/options.ts';
-import { systemSettings } from '../../config/system-settings.ts';
+import { oomScore, systemSettings } from '../../config/system-settings.ts';
 import { UdpFlowCleaner } from '../../conntrack/cleaner.ts';
-import { createLogger, type Logger } from '../../log/logger.ts';
+import type { Logger } from '../../log/logger.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
-import type { Backend } from '../../reconcile/backend.ts';
 import { VERSION } from '../../version.ts';
+import { usableBackends } from '../backends.ts';
+import { type ConfigFile, configFileChanged } from '../config-file.ts';
 import { DaemonServers } from '../daemon-servers.ts';
-import { printingBackend } from '../dry-run.ts';
-import { CliError } from '../exit.ts';
-import { addFlags, readOptions } from '../flags.ts';
+import { CliError, FAILED } from '../exit.ts';
+import { gatedExternalIPs } from '../external-ips.ts';
+import { addFlags } from '../flags.ts';
 import { logObserver } from '../log-observer.ts';
-import { kernelFamilies, nodeNameOf, ownAddresses } from '../node.ts';
+import { nodeNameOf, ownAddresses } from '../node.ts';
+import { readSettings, type Settings } from '../settings.ts';
 import { stopSignal } from '../signals.ts';
 import { createSource, logProblems, tapped } from '../source.ts';
+import { addStartFlags, openLog, start } from '../start.ts';
 import { applySettings } from '../system.ts';
 
-const GROUPS: readonly FlagGroup[] = ['Cluster', 'Node', 'Rules', 'Syncing', 'Servers', 'System', 'Output'];
+const GROUPS: readonly FlagGroup[] = [
+  'Cluster',
+  'Node',
+  'Rules',
+  'Syncing',
+  'Servers',
+  'System',
+  'Output',
+  'Without effect',
+];
 
 const EXAMPLES = `
 Examples:
@@ -44,27 +54,27 @@ export function configure(command: Command): void {
       'Programs this node for the Services of the cluster and follows every change until it is stopped. The rules stay when it ends.',
     )
     .addHelpText('after', EXAMPLES)
-    .action(() => run(readOptions(command)));
+    .action(async () => start(command, await readSettings(command), run));
+  addStartFlags(command);
   addFlags(command, GROUPS);
 }
 
-async function run(options: Options): Promise<void> {
-  const log = await createLogger({ verbosity: options.verbosity, format: options.loggingFormat });
+/** Runs until a signal ends it. Rejects when it cannot start, and when the configuration file changes. */
+export async function run(settings: Settings): Promise<void> {
+  const { options, file } = settings;
+  const log = await openLog(settings);
   const nodeName = nodeNameOf(options);
-  const source = await createSource(options, nodeName, true, log);
+  const source = gatedExternalIPs(await createSource(options, nodeName, true, log), options.featureGates);
   const backends = await usableBackends(options, log);
   const families = backends.map(({ family }) => family);
   log.info(
     { version: VERSION, mode: options.proxyMode, families, node: nodeName, source: source.description },
     'Starting kube-rulesync',
   );
-  await applySettings(
-    [
-      { path: '/proc/self/oom_score_adj', value: options.oomScoreAdj, onlyRaise: false },
-      ...systemSettings(options, availableParallelism()),
-    ],
-    { log, dryRun: options.dryRun },
-  );
+  await applySettings([oomScore(options), ...systemSettings(options, availableParallelism())], {
+    log,
+    dryRun: options.dryRun,
+  });
   const servers = new DaemonServers({ options, nodeName, families, log, nodeAddresses: ownAddresses });
   const udpFlows = new UdpFlowCleaner({
     runner: createRunner(),
@@ -85,37 +95,38 @@ async function run(options: Options): Promise<void> {
     observeFirst: !options.dryRun,
   });
   const stop = stopSignal(log);
+  const over = new AbortController();
+  const ended = AbortSignal.any([stop.signal, over.signal]);
+  const changed = file ? endOnChange(file, over, ended, log) : Promise.resolve(false);
   try {
     if (!options.dryRun) await servers.start(proxy.cluster);
-    await proxy.run(stop.signal);
+    await proxy.run(ended);
   } finally {
+    over.abort();
     stop.release();
     await Promise.all([servers.close(), udpFlows.close()]);
+  }
+  if (await changed) {
+    throw new CliError(`${file?.path}: the configuration has changed; start again to take it`);
   }
   log.info('Stopped; the rules stay');
 }
 
-/** One for each family that this kernel and its tools can do. Rejects when there is none. */
-async function usableBackends(options: Options, log: Logger): Promise<Backend[]> {
-  const runner = createRunner();
-  const usable: Backend[] = [];
-  const missing = new Set<string>();
-  const all = await Promise.all(
-    (await kernelFamilies()).map((family) => createBackend(options.proxyMode, { family, runner })),
-  );
-  if (options.dryRun) {
-    return all.map((backend) => printingBackend(backend, (text) => void process.stdout.write(text)));
+/** How long work may go on once the configuration has changed, in milliseconds. */
+const GRACE_MS = 5000;
+
+/** Aborts `over` when the file changes. Resolves with whether it did, once `ended` is aborted. */
+async function endOnChange(
+  file: ConfigFile,
+  over: AbortController,
+  ended: AbortSignal,
+  log: Logger,
+): Promise<boolean> {
+  const changed = await configFileChanged(file, ended, { log });
+  if (changed) {
+    log.info({ file: file.path }, 'The configuration file has changed; ending');
+    setTimeout(() => process.exit(FAILED), GRACE_MS).unref();
+    over.abort();
   }
-  const probed = await Promise.all(all.map(async (backend) => ({ backend, probe: await backend.probe() })));
-  for (const { backend, probe } of probed) {
-    const { family } = backend;
-    log.debug({ family, ...probe.versions }, 'Looked at tools and kernel');
-    if (probe.usable) usable.push(backend);
-    else for (const one of probe.missing) missing.add(`${family}: ${one}`);
-  }
-  if (usable.length === 0) {
-    throw new CliError(`--proxy-mode ${options.proxyMode} cannot work here\n${[...missing].join('\n')}`);
-  }
-  for (const one of missing) log.warn(`No rules for ${one}`);
-  return usable;
+  return changed;
 }

@@ -1,0 +1,77 @@
+/** From a command's flags, and the file that one of them names, to options. */
+import type { Command } from 'commander';
+import { ConfigurationError, readConfiguration } from '../config/configuration/read.ts';
+import { FIELDS, FLAGS, type OptionName } from '../config/flags.ts';
+import { describeProblem, type Given, type Options, parseOptions } from '../config/options.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { CliError } from './exit.ts';
+import { flagValue, givenFlags } from './flags.ts';
+
+export interface Settings {
+  readonly options: Options;
+  /** What should be said as soon as there is a log. */
+  readonly notices: readonly string[];
+  /** The file of `--config`. */
+  readonly file?: ConfigFile;
+}
+
+/**
+ * @param defaults what holds where neither a flag nor a file says anything
+ * Rejects with a `CliError` that tells everything that is wrong.
+ */
+export async function readSettings(command: Command, defaults: Given = {}): Promise<Settings> {
+  const flags = givenFlags(command);
+  const deprecated = Object.keys(flags).flatMap((name) => {
+    const info = FLAGS.get(name as OptionName);
+    return info?.deprecated ? [`--${info.flag} is deprecated; ${info.deprecated}`] : [];
+  });
+  const path = flagValue(command, 'config');
+  if (typeof path !== 'string' || path === '') {
+    return { options: checked({ ...defaults, ...flags }), notices: deprecated };
+  }
+  const file = await readConfigFile(path);
+  const { given, notices } = await readConfiguration(file.text, path).catch((error: unknown) => {
+    throw error instanceof ConfigurationError ? new CliError(error.message) : error;
+  });
+  const { counting, ignored } = besideFile(flags);
+  return {
+    // Objects from files need no API server, whatever the configuration says of one.
+    options: checked(
+      { ...given, ...counting, ...('manifests' in counting ? { kubeconfig: '' } : {}) },
+      (option) => {
+        const field = FIELDS.get(option)?.field;
+        return option in counting || field === undefined
+          ? `--${FLAGS.get(option)?.flag}`
+          : `${path}: ${field}`;
+      },
+    ),
+    notices: [
+      ...deprecated,
+      ...notices,
+      ...(ignored.length > 0
+        ? [`--config is given, so these flags do not count: ${ignored.join(', ')}`]
+        : []),
+    ],
+    file,
+  };
+}
+
+function checked(given: Given, nameOf?: (option: OptionName) => string): Options {
+  const result = parseOptions(given, nameOf);
+  if (!result.ok) throw new CliError(result.problems.map(describeProblem).join('\n'));
+  return result.options;
+}
+
+/** A file replaces all that kube-proxy's flags say but for a few, which win over it; ours are not for it to say. */
+function besideFile(flags: Given): { readonly counting: Given; readonly ignored: readonly string[] } {
+  const counting: Partial<Record<OptionName, unknown>> = {};
+  const ignored: string[] = [];
+  for (const [name, value] of Object.entries(flags) as [OptionName, unknown][]) {
+    const info = FLAGS.get(name);
+    // `--hostname-override=$(NODE_NAME)` without that variable says nothing.
+    if (value === '') continue;
+    if (info?.besideFile || info?.own) counting[name] = value;
+    else ignored.push(`--${info?.flag}`);
+  }
+  return { counting, ignored };
+}
