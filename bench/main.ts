@@ -12,6 +12,10 @@ const BENCHMARKS: Readonly<Record<string, { readonly file: string; readonly abou
     file: 'sync.ts',
     about: 'first sync, changes and memory from source to kernel, beside kube-proxy’s own commands',
   },
+  latency: {
+    file: 'latency.ts',
+    about: 'new connections to the first, middle and last of many Services, by mode',
+  },
 };
 
 async function main(): Promise<number> {
