@@ -3,8 +3,9 @@
  * `/healthz` also says whether new connections should come to this Node (KEP-3836); `/livez` does not.
  */
 import { IP_FAMILIES } from '../cluster/values.ts';
+import { type Answer, NOT_FOUND } from './answer.ts';
 import { type HealthState, isFamilyHealthy, isHealthy } from './health-tracker.ts';
-import { type Answer, Listener, type ListenerOptions, NOT_FOUND } from './http.ts';
+import { Listener, type ListenerOptions } from './http.ts';
 
 const HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' };
 
@@ -54,13 +55,29 @@ export function rfc3339Nano(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.?0+Z$/, 'Z');
 }
 
-export interface HealthzOptions extends Pick<ListenerOptions, 'host' | 'port' | 'log' | 'retryMs'> {
+export interface HealthzOptions
+  extends Pick<ListenerOptions, 'host' | 'port' | 'log' | 'retryMs' | 'failed'> {
   readonly state: () => HealthState;
+  /** Told of each answer but 404, for metrics. */
+  readonly answered?: (path: string, status: number) => void;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
 /** The server of both paths; call `start` to listen. */
-export function createHealthzServer({ state, now = Date.now, ...listen }: HealthzOptions): Listener {
-  return new Listener({ ...listen, name: 'healthz', answer: (path) => healthAnswer(path, state(), now()) });
+export function createHealthzServer({
+  state,
+  answered,
+  now = Date.now,
+  ...listen
+}: HealthzOptions): Listener {
+  return new Listener({
+    ...listen,
+    name: 'healthz',
+    answer(path) {
+      const answer = healthAnswer(path, state(), now());
+      if (answer !== NOT_FOUND) answered?.(path, answer.status);
+      return answer;
+    },
+  });
 }

@@ -2,27 +2,24 @@
  * What every server here has in common: it answers GET and HEAD from memory, takes no bodies, lets nobody hold
  * it up, and keeps trying to listen.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../log/logger.ts';
+import { type Answer, type Asked, FAILED, NOT_ALLOWED } from './answer.ts';
 
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+/** How much anybody may ask of a server. */
+export interface Limits {
+  /** When there are more, the one that has been quiet longest is closed, so that nobody can keep others out. */
+  readonly connections: number;
+  /** Milliseconds for a request to come in. */
+  readonly requestMs: number;
+  /** Milliseconds until its answer must have been taken. */
+  readonly answerMs: number;
+  /** Milliseconds for a connection to stay open with nothing on it. */
+  readonly idleMs: number;
 }
 
-export const NOT_FOUND: Answer = {
-  status: 404,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
-  body: '404 page not found\n',
-};
-
-const NOT_ALLOWED: Answer = {
-  status: 405,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', Allow: 'GET, HEAD' },
-  body: 'method not allowed\n',
-};
+const LIMITS: Limits = { connections: 256, requestMs: 5000, answerMs: 10_000, idleMs: 10_000 };
 
 export interface ListenerOptions {
   /** What listens, for the log: `healthz`. */
@@ -33,21 +30,33 @@ export interface ListenerOptions {
   readonly port: number;
   readonly oneFamily?: boolean;
   /** What to answer on a path (without its query). */
-  readonly answer: (path: string) => Answer;
+  readonly answer: (path: string, asked: Asked) => Answer | Promise<Answer>;
   readonly log: Logger;
   /** Milliseconds between two attempts to listen; default 5,000, as kube-proxy's. */
   readonly retryMs?: number;
+  /** Told once, when the first attempt to listen fails. */
+  readonly failed?: (error: Error) => void;
+  readonly limits?: Partial<Limits>;
 }
 
 /** A server that listens from `start` to `close`, or tries to. */
 export class Listener {
   readonly #options: ListenerOptions;
   #server: Server | undefined;
+  readonly #limits: Limits;
+  /** The one that has been quiet longest comes first. */
+  readonly #sockets = new Set<Socket>();
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.#sockets.size;
   }
 
   /** Where it listens, once it does. */
@@ -64,6 +73,7 @@ export class Listener {
     try {
       await this.#listen();
     } catch (error) {
+      this.#options.failed?.(error as Error);
       if (hardFail) throw error;
       this.#again(error);
     }
@@ -80,7 +90,9 @@ export class Listener {
     if (this.#closed) return;
     const { log, name, retryMs = 5000 } = this.#options;
     log.error({ err: error, retryInMs: retryMs }, `The ${name} server cannot listen; it will be tried again`);
-    this.#retry = setTimeout(() => void this.start(), retryMs);
+    this.#retry = setTimeout(() => {
+      this.#listen().catch((failure: unknown) => this.#again(failure));
+    }, retryMs);
   }
 
   async #listen(): Promise<void> {
@@ -107,27 +119,67 @@ export class Listener {
   }
 
   #create(): Server {
+    const { requestMs, idleMs } = this.#limits;
     const server = createServer(
-      { maxHeaderSize: 8192, headersTimeout: 5000, requestTimeout: 5000, keepAliveTimeout: 5000 },
+      {
+        maxHeaderSize: 8192,
+        headersTimeout: requestMs,
+        requestTimeout: requestMs,
+        keepAliveTimeout: requestMs,
+        // Node looks no more often than this for requests that take too long.
+        connectionsCheckingInterval: Math.min(requestMs, 1000),
+      },
       (request, response) => {
-        const allowed = request.method === 'GET' || request.method === 'HEAD';
-        const path = (request.url ?? '/').replace(/\?.*$/s, '');
-        const { status, headers, body } = allowed ? this.#options.answer(path) : NOT_ALLOWED;
-        const hasBody = request.headers['content-length'] ?? request.headers['transfer-encoding'];
-        response.writeHead(status, {
-          ...headers,
-          'Content-Length': Buffer.byteLength(body),
-          // A body is not read: the connection ends with the answer.
-          ...(hasBody === undefined ? {} : { Connection: 'close' }),
+        this.#answer(request, response).catch((error: unknown) => {
+          this.#options.log.warn({ err: error }, `The ${this.#options.name} server could not answer`);
+          response.destroy();
         });
-        response.end(request.method === 'HEAD' ? undefined : body);
       },
     );
-    server.maxConnections = 256;
     server.maxRequestsPerSocket = 1000;
     // Probing never keeps the process alive, and half a request never keeps a socket.
-    server.setTimeout(10_000, (socket) => socket.destroy());
+    server.setTimeout(idleMs, (socket) => socket.destroy());
+    server.on('connection', (socket) => this.#admit(socket));
     return server;
+  }
+
+  #admit(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    if (this.#sockets.size <= this.#limits.connections) return;
+    const [quietest] = this.#sockets;
+    quietest?.destroy();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket, headers } = request;
+    if (this.#sockets.delete(socket)) this.#sockets.add(socket);
+    const deadline = setTimeout(() => socket.destroy(), this.#limits.answerMs);
+    response.once('close', () => clearTimeout(deadline));
+    const { status, headers: own, body } = await this.#answerTo(request);
+    const hasBody = headers['content-length'] ?? headers['transfer-encoding'];
+    response.writeHead(status, {
+      ...own,
+      'Content-Length': Buffer.byteLength(body),
+      // A body is not read: the connection ends with the answer.
+      ...(hasBody === undefined ? {} : { Connection: 'close' }),
+    });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  }
+
+  async #answerTo({ method, url = '/', headers }: IncomingMessage): Promise<Answer> {
+    if (method !== 'GET' && method !== 'HEAD') return NOT_ALLOWED;
+    const [path = '/', query] = url.split(/\?(.*)/s);
+    try {
+      return await this.#options.answer(path, {
+        query: new URLSearchParams(query),
+        accept: headers.accept ?? '',
+        userAgent: headers['user-agent'] ?? '',
+      });
+    } catch (error) {
+      this.#options.log.error({ err: error, path }, `The ${this.#options.name} server failed to answer`);
+      return FAILED;
+    }
   }
 }
 

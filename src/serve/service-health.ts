@@ -6,7 +6,8 @@
 import type { IpFamily, ObjectKey } from '../cluster/values.ts';
 import type { Logger } from '../log/logger.ts';
 import { compareText } from '../net/ip.ts';
-import { type Answer, joinHostPort, Listener } from './http.ts';
+import type { Answer } from './answer.ts';
+import { joinHostPort, Listener } from './http.ts';
 
 export interface ServiceHealth {
   readonly port: number;
@@ -43,6 +44,8 @@ export interface ServiceHealthOptions {
   readonly log: Logger;
   /** Milliseconds between two attempts to listen; default 5,000. */
   readonly retryMs?: number;
+  /** Told when a port cannot be opened at first; it goes on being tried. */
+  readonly failed?: (service: ObjectKey, port: number, error: Error) => void;
 }
 
 /** The health check ports of one family. */
@@ -113,7 +116,7 @@ export class ServiceHealthServers {
   }
 
   #listener(service: ObjectKey, host: string, port: number): Listener {
-    const { log, proxyHealthy, retryMs } = this.#options;
+    const { log, proxyHealthy, retryMs, failed } = this.#options;
     return new Listener({
       name: `${service} health check`,
       host,
@@ -121,6 +124,7 @@ export class ServiceHealthServers {
       oneFamily: true,
       log,
       ...(retryMs === undefined ? {} : { retryMs }),
+      failed: (error) => failed?.(service, port, error),
       answer: () =>
         serviceHealthAnswer(service, this.#desired.get(service)?.localEndpoints ?? 0, proxyHealthy()),
     });

@@ -1,0 +1,36 @@
+/** The metrics that one path answers with. */
+import type { Family } from './metric.ts';
+
+/** Whatever can be read as one metric. */
+export interface Readable {
+  readonly name: string;
+  read(): Family;
+}
+
+/** Brings values up to date that are looked up when somebody asks. Must not reject. */
+export type Refresh = () => void | Promise<void>;
+
+export class Registry {
+  readonly #metrics = new Map<string, Readable>();
+  readonly #refreshes: Refresh[] = [];
+
+  /** Adds metrics. Throws when there is one of that name. */
+  register(...metrics: readonly Readable[]): void {
+    for (const metric of metrics) {
+      if (this.#metrics.has(metric.name)) throw new Error(`there are two metrics called ${metric.name}`);
+      this.#metrics.set(metric.name, metric);
+    }
+  }
+
+  /** `refresh` runs before each reading. */
+  beforeReading(refresh: Refresh): void {
+    this.#refreshes.push(refresh);
+  }
+
+  /** Everything that has a value, in the order of names. */
+  async read(): Promise<Family[]> {
+    await Promise.all(this.#refreshes.map((refresh) => refresh()));
+    const families = [...this.#metrics.values()].map((metric) => metric.read());
+    return families.filter(({ samples }) => samples.length > 0).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}
