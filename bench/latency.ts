@@ -19,7 +19,7 @@ import {
   buildService,
   buildSlice,
 } from '../test/support/build.ts';
-import { plotLatency } from './plot.ts';
+import { type Latency, plotLatency } from './plot.ts';
 import { median, printTable } from './report.ts';
 
 const { values } = parseArgs({
@@ -40,15 +40,6 @@ const MODES: Readonly<Record<string, () => Backend>> = {
   'iptables, split': () => createIptablesBackend({ family: 'IPv4', runner, dispatch: 'split' }),
   nftables: () => createNftablesBackend({ family: 'IPv4', runner }),
 };
-
-export interface Latency {
-  readonly mode: string;
-  readonly services: number;
-  /** Median seconds. */
-  readonly first: number;
-  readonly middle: number;
-  readonly last: number;
-}
 
 function clusterIP(index: number): string {
   return `10.${97 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;

@@ -1,5 +1,12 @@
 /** The latency table as a picture: plain SVG, one line per mode. */
-import type { Latency } from './latency.ts';
+export interface Latency {
+  readonly mode: string;
+  readonly services: number;
+  /** Median seconds. */
+  readonly first: number;
+  readonly middle: number;
+  readonly last: number;
+}
 
 const WIDTH = 640;
 const HEIGHT = 360;

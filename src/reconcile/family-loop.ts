@@ -5,16 +5,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { IpFamily, ObjectKey } from '../cluster/values.ts';
 import type { Logger } from '../log/logger.ts';
-import { ToolError } from '../node/runner.ts';
-import type { NodePlan, ServicePlan } from '../plan/plan.ts';
+import type { NodePlan } from '../plan/plan.ts';
 import { Planner, type ServiceLookup } from '../plan/planner.ts';
 import type { PlanContext } from '../plan/service-plan.ts';
-import type { Backend, Change, Diff } from './backend.ts';
-import { findCulprits } from './narrow.ts';
+import type { Backend, Change } from './backend.ts';
 import type { ReconcileObserver } from './observer.ts';
+import { asError, Programmer } from './programmer.ts';
 import { pause, Wake } from './wake.ts';
-
-type Plans = ReadonlyMap<ObjectKey, readonly ServicePlan[]>;
 
 /** What the loop asks the world around it; called at each sync. */
 export interface LoopInput extends ServiceLookup {
@@ -44,19 +41,11 @@ export interface LoopOptions {
 
 const NOTHING: ReadonlySet<ObjectKey> = new Set();
 const FIRST_RETRY_MS = 500;
-const FRESH_MS = 5_000;
-
-/** What was written in the end, which may be more than was asked for, and how long it took. */
-interface Programmed {
-  readonly change: Change;
-  readonly steps: number;
-  readonly diffMs: number;
-  readonly applyMs: number;
-}
 
 export class FamilyLoop {
   readonly #options: LoopOptions;
   readonly #planner: Planner;
+  readonly #programmer: Programmer;
   readonly #wake = new Wake();
   #pending = new Set<ObjectKey>();
   /** What the sync under way has taken from `#pending`. */
@@ -72,16 +61,13 @@ export class FamilyLoop {
   #retryMs = 0;
   #lastFullAt = 0;
   #nextAuditAt = 0;
-  /** When the kernel was read ahead of the first sync, by the monotonic clock. */
-  #observedAt = Number.NEGATIVE_INFINITY;
   #syncedNode: NodePlan | undefined;
-  readonly #programmed = new Map<ObjectKey, readonly ServicePlan[]>();
-  readonly #setAside = new Set<ObjectKey>();
 
   constructor(options: LoopOptions) {
     this.#options = options;
     this.#reread = options.observeFirst;
     this.#planner = new Planner(options.input, options.input.context(options.backend.family));
+    this.#programmer = new Programmer(options.backend, options.log, (call) => this.#tell(call));
   }
 
   get family(): IpFamily {
@@ -89,7 +75,7 @@ export class FamilyLoop {
   }
 
   get setAside(): ReadonlySet<ObjectKey> {
-    return this.#setAside;
+    return this.#programmer.setAside;
   }
 
   /** Services with a change that has yet to be written. */
@@ -125,18 +111,9 @@ export class FamilyLoop {
     this.#wake.raise();
   }
 
-  /**
-   * Reads the kernel while the sources are still listing. What is read is used if the first sync follows soon:
-   * until then somebody else, a kube-proxy on its way out, may still be writing.
-   */
+  /** Gets ready while the sources are still listing. */
   async prepare(): Promise<void> {
-    if (!this.#options.observeFirst) return;
-    try {
-      await this.#options.backend.observe();
-      this.#observedAt = performance.now();
-    } catch (error) {
-      this.#options.log.debug({ family: this.family, err: error }, 'The kernel could not be read yet');
-    }
+    if (this.#options.observeFirst) await this.#programmer.prepare();
   }
 
   /** Runs until `signal` aborts; call it when the sources have listed everything. */
@@ -177,7 +154,7 @@ export class FamilyLoop {
 
   /** A cluster that never rests is audited all the same: the audit's time is not put off by changes. */
   async #tend(): Promise<void> {
-    const { timing, backend, input } = this.#options;
+    const { timing, input } = this.#options;
     const now = Date.now();
     if (now < this.#nextAuditAt) return;
     this.#nextAuditAt = now + timing.syncPeriodMs;
@@ -185,53 +162,34 @@ export class FamilyLoop {
     if (!isDeepStrictEqual(input.nodePlan(this.family), this.#syncedNode)) this.#replan = true;
     else if (now - this.#lastFullAt >= timing.fullPeriodMs) this.#reread = this.#options.observeFirst;
     else {
-      await this.#collect();
-      await this.#audit(backend);
-    }
-  }
-
-  async #audit(backend: Backend): Promise<void> {
-    try {
-      const missing = await backend.audit();
-      if (missing.length === 0) return;
-      this.#options.log.warn(
-        { family: this.family, objects: missing.slice(0, 20), count: missing.length },
-        'Rules were changed by someone else; putting them back',
-      );
-      this.#tell((observer) => observer.drifted?.(this.family, missing));
-      this.#reread = true;
-    } catch (error) {
-      this.#options.log.warn({ family: this.family, err: error }, 'The kernel could not be audited');
-    }
-  }
-
-  async #collect(): Promise<void> {
-    try {
-      await this.#applyAll(this.#options.backend.collect());
-    } catch (error) {
-      this.#options.log.debug({ family: this.family, err: error }, 'Leftovers could not be deleted yet');
-      this.#tell((observer) => observer.uncollected?.(this.family, asError(error)));
+      await this.#programmer.collect();
+      if (await this.#programmer.audit()) this.#reread = this.#options.observeFirst;
     }
   }
 
   async #sync(): Promise<void> {
     const started = performance.now();
-    const { backend, input } = this.#options;
+    const { input } = this.#options;
     const pending = this.#pending;
     const changedAt = this.#changedAt;
     const since = this.#pendingSince;
     const node = input.nodePlan(this.family);
-    const full = this.#replan || this.#reread || !isDeepStrictEqual(node, this.#syncedNode);
+    // Taken now: what is asked for while this sync is under way is for the next one.
+    const replan = this.#replan;
+    const reread = this.#reread;
+    const full = replan || reread || !isDeepStrictEqual(node, this.#syncedNode);
+    this.#replan = false;
+    this.#reread = false;
     this.#pending = new Set();
     this.#writing = pending;
     this.#changedAt = new Map();
     this.#pendingSince = undefined;
     try {
-      const planning = this.#plan(pending, node, full);
+      const planning = this.#plan(pending, node, replan, full);
       const planned = performance.now();
-      const { change, ...timing } = await this.#program(planning);
-      this.#replan = false;
-      this.#reread = false;
+      const { change, ...timing } = await this.#programmer.program(planning, reread, () =>
+        this.#planner.all(),
+      );
       this.#syncedNode = node;
       this.#writing = NOTHING;
       if (change.full) {
@@ -240,7 +198,7 @@ export class FamilyLoop {
       }
       this.#tell((observer) =>
         observer.synced?.({
-          family: backend.family,
+          family: this.family,
           full: change.full,
           services: change.services.size,
           steps: timing.steps,
@@ -255,6 +213,8 @@ export class FamilyLoop {
     } catch (error) {
       // Plans are made from the state, so planning these again gives what this sync could not write.
       for (const key of pending) this.#pending.add(key);
+      this.#replan ||= replan;
+      this.#reread ||= reread;
       this.#writing = NOTHING;
       this.#note(changedAt);
       this.#pendingSince = since ?? this.#pendingSince;
@@ -264,97 +224,22 @@ export class FamilyLoop {
 
   /** A change in one family touches its Service in both: where it has no plans it is no news. */
   #withPlans(changedAt: ReadonlyMap<ObjectKey, number>): number[] {
-    return [...changedAt].filter(([key]) => this.#programmed.has(key)).map(([, at]) => at);
+    return [...changedAt].filter(([key]) => this.#programmer.has(key)).map(([, at]) => at);
   }
 
-  #plan(pending: Set<ObjectKey>, node: NodePlan, full: boolean): Change {
+  #plan(pending: Set<ObjectKey>, node: NodePlan, replan: boolean, full: boolean): Change {
     const { input } = this.#options;
-    const planned = this.#replan
+    const planned = replan
       ? this.#planner.replace(input.context(this.family), input.serviceKeys())
       : this.#planner.update(pending);
     if (planned.lost.length > 0) {
       this.#tell((observer) => observer.lost?.(this.family, planned.lost));
     }
-    for (const key of planned.plans.keys()) this.#readmit(key);
-    const services = full ? this.#withoutSetAside(this.#planner.all()) : planned.plans;
-    return { node, services, full };
-  }
-
-  /** A Service that was set aside keeps what it had, which may be nothing, until it changes. */
-  #withoutSetAside(plans: Plans): Plans {
-    if (this.#setAside.size === 0) return plans;
-    const result = new Map(plans);
-    for (const key of this.#setAside) {
-      const before = this.#programmed.get(key);
-      if (before) result.set(key, before);
-      else result.delete(key);
-    }
-    return result;
-  }
-
-  #readmit(key: ObjectKey): void {
-    if (!this.#setAside.delete(key)) return;
-    this.#tell((observer) => observer.readmitted?.(this.family, key));
-  }
-
-  async #program(change: Change): Promise<Programmed> {
-    const { backend, log } = this.#options;
-    if (this.#reread && performance.now() - this.#observedAt > FRESH_MS) await backend.observe();
-    this.#observedAt = Number.NEGATIVE_INFINITY;
-    try {
-      return await this.#apply(change);
-    } catch (error) {
-      if (!(error instanceof ToolError) || error.reason === 'missing') throw error;
-      log.warn(
-        { family: this.family, err: error },
-        'A change was refused; reading the kernel and trying again',
-      );
-      this.#tell((observer) => observer.failed?.(this.family, error, change.full));
-    }
-    await backend.observe();
-    const full = this.#asFull(change);
-    const culprits = await findCulprits(backend, full);
-    for (const [key, error] of culprits) {
-      this.#setAside.add(key);
-      log.error({ family: this.family, service: key, err: error }, 'A Service was refused and is set aside');
-      this.#tell((observer) => observer.setAside?.(this.family, key, error));
-    }
-    return this.#apply({ ...full, services: this.#withoutSetAside(full.services) });
-  }
-
-  #asFull(change: Change): Change {
-    return { node: change.node, full: true, services: this.#withoutSetAside(this.#planner.all()) };
-  }
-
-  async #apply(change: Change): Promise<Programmed> {
-    const started = performance.now();
-    const diff = this.#options.backend.diff(change);
-    const diffed = performance.now();
-    await this.#applyAll(diff);
-    if (change.full) this.#programmed.clear();
-    for (const [key, plans] of change.services) {
-      if (plans.length > 0) this.#programmed.set(key, plans);
-      else this.#programmed.delete(key);
-    }
-    this.#tell((observer) => observer.programmed?.(change));
-    return {
-      change,
-      steps: diff.steps.length,
-      diffMs: diffed - started,
-      applyMs: performance.now() - diffed,
-    };
-  }
-
-  async #applyAll(diff: Diff): Promise<void> {
-    for (const step of diff.steps) await this.#options.backend.apply(step);
-    diff.commit();
+    for (const key of planned.plans.keys()) this.#programmer.readmit(key);
+    return { node, services: full ? this.#planner.all() : planned.plans, full };
   }
 
   #tell(call: (observer: ReconcileObserver) => void): void {
     for (const observer of this.#options.observers) call(observer);
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }
