@@ -5,12 +5,15 @@ import { FIELDS, FLAGS, type OptionName } from '../config/flags.ts';
 import { describeProblem, type Given, type Options, parseOptions } from '../config/options.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { CliError } from './exit.ts';
+import { flagTexts } from './flag-texts.ts';
 import { flagValue, givenFlags } from './flags.ts';
 
 export interface Settings {
   readonly options: Options;
   /** What should be said as soon as there is a log. */
   readonly notices: readonly string[];
+  /** Every flag's value as text, by its name without dashes. */
+  readonly flags: Readonly<Record<string, string>>;
   /** The file of `--config`. */
   readonly file?: ConfigFile;
 }
@@ -27,7 +30,11 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
   });
   const path = flagValue(command, 'config');
   if (typeof path !== 'string' || path === '') {
-    return { options: checked({ ...defaults, ...flags }), notices: deprecated };
+    return {
+      options: checked({ ...defaults, ...flags }),
+      notices: deprecated,
+      flags: flagTexts(command),
+    };
   }
   const file = await readConfigFile(path);
   const { given, notices } = await readConfiguration(file.text, path).catch((error: unknown) => {
@@ -52,6 +59,7 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
         ? [`--config is given, so these flags do not count: ${ignored.join(', ')}`]
         : []),
     ],
+    flags: flagTexts(command),
     file,
   };
 }

@@ -3,26 +3,34 @@ import type { Problem } from '../cluster/project/project.ts';
 import type { ClusterValue, ObjectKey, ValueKind } from '../cluster/values.ts';
 import type { Options } from '../config/options.ts';
 import type { Logger } from '../log/logger.ts';
+import type { ApiHooks } from '../source/api/options.ts';
+import type { Transport } from '../source/api/transport.ts';
 import type { Source, SourceSink, SourceStatus } from '../source/source.ts';
 import { VERSION } from '../version.ts';
 
+/** A source, and the way to the server it asks, where it asks one. */
+export interface ChosenSource extends Source {
+  readonly transport?: Transport;
+}
+
 /**
  * `--manifests`, or an API server. Rejects for what no retry can mend. `watch`: changes are wanted, not only what
- * is there now.
+ * is there now. `hooks` are told of what passes between this program and an API server.
  */
 export async function createSource(
   options: Pick<Options, 'manifests' | 'kubeconfig' | 'master'>,
   nodeName: string,
   watch: boolean,
   log: Logger,
-): Promise<Source> {
+  hooks: ApiHooks = {},
+): Promise<ChosenSource> {
   if (options.manifests !== '') {
     const { createManifestsSource } = await import('../source/manifests/manifests-source.ts');
     return createManifestsSource({ path: options.manifests, nodeName, watch, log });
   }
   const { createApiSource } = await import('../source/api/source.ts');
   const { kubeconfig, master } = options;
-  return createApiSource({ kubeconfig, master, nodeName, userAgent: `kube-rulesync/${VERSION}`, log });
+  return createApiSource({ kubeconfig, master, nodeName, userAgent: `kube-rulesync/${VERSION}`, log, hooks });
 }
 
 /** What passes from a source to its sink. */

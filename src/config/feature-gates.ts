@@ -128,3 +128,16 @@ export function effectiveGates(given: Readonly<Record<string, boolean>>): Featur
   const names = Object.keys(FEATURE_GATES) as GateName[];
   return Object.fromEntries(names.map((name) => [name, enabled(name)])) as Record<GateName, boolean>;
 }
+
+/** Gates as components tell of them in `kubernetes_feature_enabled`, where what is GA has no stage. */
+export function toldGates(
+  gates: FeatureGates,
+): readonly { readonly name: GateName; readonly stage: 'ALPHA' | 'BETA' | ''; readonly enabled: boolean }[] {
+  const names = Object.keys(FEATURE_GATES) as GateName[];
+  return names.map((name) => {
+    const { stage }: Gate = FEATURE_GATES[name];
+    return { name, stage: STAGES[stage], enabled: gates[name] };
+  });
+}
+
+const STAGES = { alpha: 'ALPHA', beta: 'BETA', GA: '' } as const satisfies Record<Stage, string>;

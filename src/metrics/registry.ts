@@ -29,7 +29,7 @@ export class Registry {
 
   /** Everything that has a value, in the order of names. */
   async read(): Promise<Family[]> {
-    await Promise.all(this.#refreshes.map((refresh) => refresh()));
+    for (const refresh of this.#refreshes) await refresh();
     const families = [...this.#metrics.values()].map((metric) => metric.read());
     return families.filter(({ samples }) => samples.length > 0).sort((a, b) => (a.name < b.name ? -1 : 1));
   }

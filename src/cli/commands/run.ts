@@ -1,10 +1,13 @@
 /** `kube-rulesync run` */
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
+import type { ValueKind } from '../../cluster/values.ts';
+import { toldGates } from '../../config/feature-gates.ts';
 import type { FlagGroup } from '../../config/flags.ts';
 import { oomScore, systemSettings } from '../../config/system-settings.ts';
 import { UdpFlowCleaner } from '../../conntrack/cleaner.ts';
 import type { Logger } from '../../log/logger.ts';
+import { ProxyMetrics } from '../../metrics/proxy-metrics.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
 import { VERSION } from '../../version.ts';
@@ -59,13 +62,23 @@ export function configure(command: Command): void {
   addFlags(command, GROUPS);
 }
 
+/** Without its Node a node knows neither its zone nor where node ports answer. */
+const REQUIRED_KINDS: readonly ValueKind[] = ['Service', 'EndpointSlice', 'Node'];
+
 /** Runs until a signal ends it. Rejects when it cannot start, and when the configuration file changes. */
 export async function run(settings: Settings): Promise<void> {
-  const { options, file } = settings;
+  const { options, flags, file } = settings;
   const log = await openLog(settings);
   const nodeName = nodeNameOf(options);
-  const source = gatedExternalIPs(await createSource(options, nodeName, true, log), options.featureGates);
-  const backends = await usableBackends(options, log);
+  const metrics = new ProxyMetrics({
+    mode: options.proxyMode,
+    version: VERSION,
+    featureGates: toldGates(options.featureGates),
+    runner: createRunner(),
+  });
+  const chosen = await createSource(options, nodeName, true, log, metrics.hooks);
+  const source = gatedExternalIPs(chosen, options.featureGates);
+  const backends = (await usableBackends(options, log)).map((backend) => metrics.counted(backend));
   const families = backends.map(({ family }) => family);
   log.info(
     { version: VERSION, mode: options.proxyMode, families, node: nodeName, source: source.description },
@@ -75,11 +88,22 @@ export async function run(settings: Settings): Promise<void> {
     log,
     dryRun: options.dryRun,
   });
-  const servers = new DaemonServers({ options, nodeName, families, log, nodeAddresses: ownAddresses });
+  const servers = new DaemonServers({
+    options,
+    flags,
+    nodeName,
+    families,
+    requiredKinds: REQUIRED_KINDS,
+    nodeAddresses: ownAddresses,
+    metrics,
+    transport: chosen.transport,
+    log,
+  });
   const udpFlows = new UdpFlowCleaner({
     runner: createRunner(),
     slicesOf: (service) => proxy.cluster.slicesOf(service),
     nodeAddresses: ownAddresses,
+    cleaned: (cleanup) => metrics.flowsCleaned(cleanup),
     log,
   });
   const proxy: NodeProxy = new NodeProxy({
@@ -90,8 +114,7 @@ export async function run(settings: Settings): Promise<void> {
     nodeAddresses: ownAddresses,
     log,
     observers: [logObserver(log), ...(options.dryRun ? [] : [...servers.observers, udpFlows])],
-    // Without its Node a node knows neither its zone nor where node ports answer.
-    requiredKinds: ['Service', 'EndpointSlice', 'Node'],
+    requiredKinds: REQUIRED_KINDS,
     observeFirst: !options.dryRun,
   });
   const stop = stopSignal(log);
@@ -99,11 +122,12 @@ export async function run(settings: Settings): Promise<void> {
   const ended = AbortSignal.any([stop.signal, over.signal]);
   const changed = file ? endOnChange(file, over, ended, log) : Promise.resolve(false);
   try {
-    if (!options.dryRun) await servers.start(proxy.cluster);
+    if (!options.dryRun) await servers.start(proxy);
     await proxy.run(ended);
   } finally {
     over.abort();
     stop.release();
+    metrics.close();
     await Promise.all([servers.close(), udpFlows.close()]);
   }
   if (await changed) {
