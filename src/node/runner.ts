@@ -14,7 +14,7 @@ export interface Command {
    * Takes standard output as it comes, piece by piece; the result then has none. For listings too long to keep.
    * Must not throw.
    */
-  onStdout?(chunk: string): void;
+  readonly onStdout?: (chunk: string) => void;
 }
 
 export interface CommandResult {
@@ -116,9 +116,7 @@ export function createRunner(options: RunnerOptions = {}): CommandRunner {
         stripFinalNewline: false,
         buffer: { stdout: command.onStdout === undefined },
       });
-      if (command.onStdout) {
-        child.stdout.setEncoding('utf8').on('data', (chunk: string) => command.onStdout?.(chunk));
-      }
+      if (command.onStdout) child.stdout.setEncoding('utf8').on('data', command.onStdout);
       const result = await child;
       if (!result.failed) return { stdout: result.stdout ?? '', stderr: result.stderr };
       throw new ToolError(command.argv, reasonOf(result), result.exitCode, result.stderr ?? '');
