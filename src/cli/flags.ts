@@ -48,10 +48,11 @@ function withoutAlias({ alias: _alias, ...info }: FlagInfo): FlagInfo {
 
 function toOption(info: FlagInfo): Option {
   const names = [info.short && `-${info.short}`, info.alias && `--${info.alias}`, `--${info.flag}`];
-  const tellDefault = info.initial !== '' && info.initial !== 'false' && !info.text.includes('(default:');
+  const initial = info.shownDefault ?? info.initial;
+  const tellDefault = initial !== '' && initial !== 'false' && !info.text.includes('(default:');
   const option = new Option(
     names.filter(Boolean).join(', ') + (info.value ? ` ${info.value}` : OPTIONAL_VALUE),
-    info.text + (tellDefault ? ` (default: ${info.initial})` : ''),
+    info.text + (tellDefault ? ` (default: ${initial})` : ''),
   );
   option.helpGroup(`${info.group}:`);
   if (!info.value) option.preset('true');

@@ -14,9 +14,9 @@ export interface Parsed {
   readonly values: FlagValues;
   readonly given: Given;
   /** Tells a problem: whose, and what would be allowed. */
-  report(option: OptionName, allowed: string): void;
+  readonly report: (option: OptionName, allowed: string) => void;
   /** How an option is called. */
-  nameOf(option: OptionName): string;
+  readonly nameOf: (option: OptionName) => string;
 }
 
 export function checkSource({ values, report, nameOf }: Parsed): void {

@@ -20,9 +20,9 @@ interface Kind<T> {
   readonly allowed: string;
   readonly inFile: FileType;
   /** `undefined` for what is wrong. */
-  read(input: unknown): T | undefined;
+  readonly read: (input: unknown) => T | undefined;
   /** Default: the value as it is. */
-  write?(value: T): unknown;
+  readonly write?: (value: T) => unknown;
 }
 
 export interface KindOfField {

@@ -38,8 +38,11 @@ export interface OptionSpec {
   readonly own?: true;
   /** The flag counts together with `--config` too, and wins; so do all that kube-proxy does not have. */
   readonly besideFile?: true;
-  /** What is not as in kube-proxy, and why. */
+  /** What documentation gives as the flag's default, where that is another text than what is read. */
+  readonly shownDefault?: string;
+  /** What is not as in kube-proxy, and why: in both notations, or in the flag alone. */
   readonly differs?: string;
+  readonly flagDiffers?: string;
 }
 
 export interface OptionInfo extends OptionSpec, KindOfField {

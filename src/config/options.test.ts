@@ -193,11 +193,7 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
     ['masqueradeBit', '0x4', '--iptables-masquerade-bit "0x4": must be a whole number from 0 to 31'],
     ['masqueradeBit', '1.0', '--iptables-masquerade-bit "1.0": must be a whole number from 0 to 31'],
     ['masqueradeBit', '', '--iptables-masquerade-bit "": must be a whole number from 0 to 31'],
-    [
-      'syncPeriod',
-      '30',
-      '--iptables-sync-period "30": must be a duration such as 30s, 1m30s, 1h or 100ms',
-    ],
+    ['syncPeriod', '30', '--iptables-sync-period "30": must be a duration such as 30s, 1m30s, 1h or 100ms'],
     [
       'syncPeriod',
       '0s',

@@ -13,8 +13,9 @@ export const rulesOptions = {
     field: 'mode',
     fieldDefault: 'iptables',
     group: 'Rules',
-    text: `what carries the rules: ${MODES.join(', ')} (default: ${MODES[0]}; as kube-proxy and from a file: iptables)`,
-    differs: `\`kube-rulesync run\` without a file takes ${MODES[0]} by default; \`kube-proxy\`, and a file that says nothing, iptables`,
+    shownDefault: 'iptables',
+    text: `what carries the rules: ${MODES.join(', ')} (default: ${MODES[0]}; called kube-proxy, and from a file: iptables)`,
+    flagDiffers: `the default of \`kube-rulesync run\` is ${MODES[0]}`,
   }),
   masqueradeAll: option(fields.bool(), 'false', {
     flag: 'masquerade-all',
@@ -26,7 +27,7 @@ export const rulesOptions = {
     field: 'nftables.masqueradeAll',
     fieldDefault: 'false',
     group: 'Rules',
-    text: 'the same in nftables mode',
+    text: 'masquerade all traffic to cluster IPs, in nftables mode',
   }),
   masqueradeBit: option(fields.integer(0, 31), '14', {
     flag: 'iptables-masquerade-bit',
@@ -36,14 +37,14 @@ export const rulesOptions = {
     zeroCounts: true,
     group: 'Rules',
     text: 'bit of the packet mark that asks for masquerading, 0 to 31',
-    differs: 'the flag counts in nftables mode too, for which kube-proxy has the field alone',
+    flagDiffers: 'it counts in nftables mode too, for which kube-proxy has the field alone',
   }),
   nftablesMasqueradeBit: optional(fields.integer(0, 31), {
     field: 'nftables.masqueradeBit',
     fieldDefault: '14',
     zeroCounts: true,
     group: 'Rules',
-    text: 'the same in nftables mode',
+    text: 'bit of the packet mark that asks for masquerading, in nftables mode',
   }),
   localhostNodePorts: option(fields.bool(), 'true', {
     flag: 'iptables-localhost-nodeports',

@@ -2,8 +2,7 @@
 import * as fields from '../fields.ts';
 import { option } from '../option.ts';
 
-const NOT_FATAL =
-  'that it cannot be set is a warning; in kube-proxy it is fatal. With --init-only it is fatal here too';
+const NOT_FATAL = 'a warning when it cannot be set, where kube-proxy ends; --init-only ends too';
 
 export const systemOptions = {
   oomScoreAdj: option(fields.integer(-1000, 1000), '-999', {

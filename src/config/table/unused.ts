@@ -32,7 +32,7 @@ export const unusedOptions = {
     field: 'portRange',
     group: 'Without effect',
     text: 'ports that the userspace mode of old used',
-    differs: LEAKED,
+    differs: 'there is no userspace mode',
   }),
   windowsRunAsService: windowsSwitch('windowsRunAsService', 'run as a Windows service'),
   winkernelNetworkName: windowsText('winkernel.networkName', 'HNS network to use'),
