@@ -65,10 +65,6 @@ export class IptablesModel {
     return this.#state?.plans ?? new Map();
   }
 
-  get node(): NodePlan | undefined {
-    return this.#state?.node;
-  }
-
   /** The chains were deleted. */
   collected(chains: Iterable<ChainId>): void {
     for (const chain of chains) this.#stale.delete(chain);

@@ -102,7 +102,7 @@ export function lower(protocol: Protocol): string {
  * deletes unknown chains of these names when it takes over, so that none is left behind that holds its own
  * in use.
  */
-export const SPLIT_PREFIX: Readonly<Record<DispatchChain, string>> = {
+const SPLIT_PREFIX: Readonly<Record<DispatchChain, string>> = {
   'nat KUBE-SERVICES': 'KUBE-SVC-',
   'nat KUBE-NODEPORTS': 'KUBE-SVC-',
   'filter KUBE-SERVICES': 'KUBE-SVC-',

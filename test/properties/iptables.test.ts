@@ -14,16 +14,8 @@ import { parseRuleset } from '../../src/explain/iptables/ruleset.ts';
 import { walk } from '../../src/explain/iptables/walk.ts';
 import { distinctOutcomes, type Outcome } from '../../src/explain/nft/walk.ts';
 import type { NodePlan, ServicePlan } from '../../src/plan/plan.ts';
-import { Planner } from '../../src/plan/planner.ts';
 import { type Packet, PlanIndex, type Verdict, verdict } from '../../src/plan/verdict.ts';
-import {
-  clusters,
-  nodes,
-  type RandomCluster,
-  type RandomNode,
-  situations,
-  slicesOf,
-} from '../support/arbitrary.ts';
+import { clusters, nodes, planCluster, situations } from '../support/arbitrary.ts';
 import { FakeTables } from '../support/fake-tables.ts';
 
 type Plans = ReadonlyMap<ObjectKey, readonly ServicePlan[]>;
@@ -42,21 +34,6 @@ const FEATURES: fc.Arbitrary<Features> = fc.record({
   counters: fc.boolean(),
   localhostNodePorts: fc.boolean(),
 });
-
-function plansOf(cluster: RandomCluster, here: RandomNode): Plans {
-  const services = new Map(cluster.services.map((one) => [`${one.namespace}/${one.name}`, one]));
-  const planner = new Planner(
-    {
-      service: (key) => services.get(key),
-      slicesOf: (key) => {
-        const service = services.get(key);
-        return service ? slicesOf(cluster, service) : [];
-      },
-    },
-    here.context,
-  );
-  return planner.update(services.keys()).plans;
-}
 
 /** A back end on tables in memory. */
 class Bench {
@@ -88,7 +65,7 @@ describe('iptables rules', () => {
   it('do with a packet what the plans say', () => {
     fc.assert(
       fc.property(situations(), LIMITS, FEATURES, ({ family, cluster, here, packets }, limits, features) => {
-        const plans = plansOf(cluster, here);
+        const plans = planCluster(cluster, here);
         const bench = new Bench(family, limits, features);
         bench.sync(here.node, plans, true);
         const ruleset = parseRuleset(bench.tables.save());
@@ -115,7 +92,7 @@ describe('iptables rules', () => {
         const bench = new Bench(family, limits);
         let before: Plans = new Map();
         for (const [number, cluster] of steps.entries()) {
-          const plans = plansOf(cluster, here);
+          const plans = planCluster(cluster, here);
           const gone = [...before.keys()].filter((key) => !plans.has(key)).map((key) => [key, []] as const);
           bench.sync(here.node, new Map([...plans, ...gone]), number === 0);
           if (number % 2 === 1) bench.collect();
