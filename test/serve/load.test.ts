@@ -1,0 +1,136 @@
+/** Servers that many, or slow, or silent clients cannot take from others. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import { Listener, type ListenerOptions } from '../../src/serve/http.ts';
+import { rawAnswer, rawRequest } from '../support/raw-http.ts';
+import { until } from '../support/until.ts';
+
+const log = pino({ level: 'silent' });
+const sockets: Socket[] = [];
+let server: Listener;
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await server.close();
+});
+
+async function start(options: Partial<ListenerOptions> = {}): Promise<number> {
+  server = new Listener({
+    name: 'test',
+    host: '127.0.0.1',
+    port: 0,
+    answer: () => ({ status: 200, headers: {}, body: 'ok' }),
+    log,
+    ...options,
+  });
+  await server.start();
+  return server.address?.port ?? 0;
+}
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  // Being closed by the server is what may happen to it.
+  socket.on('error', () => {});
+  sockets.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+const OK = rawAnswer('200 OK', [], 'ok');
+
+test('2,000 silent connections keep nobody out, and few of them stay', async () => {
+  const port = await start();
+  for (let batch = 0; batch < 20; batch += 1) {
+    await Promise.all(Array.from({ length: 100 }, () => open(port)));
+    expect(await rawRequest(port, 'GET /')).toBe(OK);
+  }
+  await until(() => server.connections <= 256);
+  expect(server.connections).toBeGreaterThan(200);
+  expect(await rawRequest(port, 'GET /')).toBe(OK);
+});
+
+test('2,000 requests at once are all answered', async () => {
+  const port = await start();
+  const answers: string[] = [];
+  for (let batch = 0; batch < 10; batch += 1) {
+    answers.push(...(await Promise.all(Array.from({ length: 200 }, () => rawRequest(port, 'GET /')))));
+  }
+  expect(answers.length).toBe(2000);
+  expect(new Set(answers)).toEqual(new Set([OK]));
+  await until(() => server.connections === 0);
+});
+
+test('whoever asked last stays longest', async () => {
+  const port = await start({ limits: { connections: 2 } });
+  const first = await open(port);
+  const second = await open(port);
+  const closed: string[] = [];
+  first.on('close', () => closed.push('first'));
+  second.on('close', () => closed.push('second'));
+  first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(first, 'data');
+  await open(port);
+  await until(() => closed.length > 0);
+  expect(closed).toEqual(['second']);
+});
+
+test('a client that does not take its answer is cut off, and one that does is not', async () => {
+  // More than the buffers of a connection hold.
+  const body = 'x'.repeat(24 * 1024 * 1024);
+  const answer = () => ({ status: 200, headers: {}, body });
+  const slow = await open(await start({ answer, limits: { answerMs: 200 } }));
+  slow.pause();
+  slow.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await until(() => server.connections === 1);
+  await until(() => server.connections === 0);
+  await server.close();
+  const whole = await rawRequest(await start({ answer, limits: { answerMs: 60_000 } }), 'GET /');
+  expect(whole.length).toBe(rawAnswer('200 OK', [], body).length);
+});
+
+test.for([
+  ['nothing', ''],
+  ['half a line', 'GET /'],
+  ['headers without an end', 'GET / HTTP/1.1\r\nHost: x\r\nX: '],
+] as const)('a client that sends %s is cut off', async ([, text]) => {
+  const port = await start({ limits: { requestMs: 100, idleMs: 1000 } });
+  const slow = await open(port);
+  slow.resume();
+  slow.write(text);
+  await until(() => server.connections === 1);
+  await until(() => server.connections === 0);
+});
+
+test('a client that sends a byte now and then is cut off too', async () => {
+  const port = await start({ limits: { requestMs: 200, idleMs: 60_000 } });
+  const slow = await open(port);
+  slow.resume();
+  const drip = setInterval(() => slow.write('x'), 20);
+  slow.write('GET / HTTP/1.1\r\nHost: x\r\nX: ');
+  try {
+    await until(() => slow.closed);
+  } finally {
+    clearInterval(drip);
+  }
+  expect(server.connections).toBe(0);
+});
+
+test('an answer that fails is 500, and the next one is given', async () => {
+  let fail = true;
+  const port = await start({
+    answer: async () => {
+      if (fail) throw new Error('broken');
+      return { status: 200, headers: {}, body: 'ok' };
+    },
+  });
+  expect(await rawRequest(port, 'GET /')).toBe(
+    rawAnswer(
+      '500 Internal Server Error',
+      ['Content-Type: text/plain; charset=utf-8', 'X-Content-Type-Options: nosniff'],
+      'internal server error\n',
+    ),
+  );
+  fail = false;
+  expect(await rawRequest(port, 'GET /')).toBe(OK);
+});
