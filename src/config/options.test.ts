@@ -51,6 +51,7 @@ test('without any flag, everything has kube-proxy’s default', () => {
     masqueradeBit: 14,
     localhostNodePorts: true,
     iptablesVariant: '',
+    iptablesDispatch: 'auto',
     ipvsScheduler: '',
     ipvsExcludeCidrs: [],
     ipvsStrictArp: false,

@@ -60,6 +60,13 @@ export const rulesOptions = {
     group: 'Rules',
     text: 'which iptables to write with: nf_tables or legacy (default: the one the node uses)',
   }),
+  iptablesDispatch: option(fields.oneOf(['auto', 'flat', 'split']), 'auto', {
+    flag: 'iptables-dispatch',
+    value: '<form>',
+    own: true,
+    group: 'Rules',
+    text: 'whether chains that all Services share are split by destination: flat, split, or auto, which splits the long ones',
+  }),
   ipvsScheduler: option(fields.text(), '', {
     flag: 'ipvs-scheduler',
     value: '<name>',
