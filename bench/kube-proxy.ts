@@ -52,6 +52,7 @@ export async function replayKubeProxy(mode: RecordedMode, size: Size): Promise<K
       const result = spawnSync('ip', ['netns', 'exec', namespace.name, ...argv], {
         input,
         maxBuffer: 2 ** 30,
+        encoding: 'utf8',
         stdio: ['pipe', 'pipe', 'pipe'],
       });
       seconds[phase] = (seconds[phase] ?? 0) + (performance.now() - started) / 1000;
@@ -70,8 +71,8 @@ export async function replayKubeProxy(mode: RecordedMode, size: Size): Promise<K
   };
 }
 
-function inputOf({ stdin, stdinFile }: Recorded, folder: URL): Buffer {
+function inputOf({ stdin, stdinFile }: Recorded, folder: URL): string {
   const input = stdinFile ? gunzipSync(readFileSync(new URL(stdinFile, folder))).toString() : (stdin ?? '');
   // kube-proxy makes its two counters by netlink, not by a command: without them the rules go in all the same.
-  return Buffer.from(input.replaceAll(/ -m nfacct --nfacct-name +\S+/g, ''));
+  return input.replaceAll(/ -m nfacct --nfacct-name +\S+/g, '');
 }

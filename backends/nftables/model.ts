@@ -17,7 +17,7 @@ type Plans = ReadonlyMap<ObjectKey, readonly ServicePlan[]>;
 
 export interface ModelChange {
   readonly delta: Delta;
-  commit(): void;
+  readonly commit: () => void;
 }
 
 export class NftModel {

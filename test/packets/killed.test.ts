@@ -35,11 +35,19 @@ describe.skipIf(!supported.ok)(
     });
 
     function start(): ChildProcess {
-      const [file = 'ip', ...prefix] = net.prefix('node1');
       const child = spawn(
-        file,
+        'ip',
         [
-          ...[...prefix, process.execPath, MAIN, 'run', '--mode', 'nftables', '--manifests', manifests],
+          ...[
+            ...net.prefix('node1').slice(1),
+            process.execPath,
+            MAIN,
+            'run',
+            '--mode',
+            'nftables',
+            '--manifests',
+            manifests,
+          ],
           ...['--hostname-override', 'node1', '--cluster-cidr', '10.244.0.0/16,fd00:244::/32'],
           ...['--conntrack-max-per-core', '0', '--healthz-port', '0', '--iptables-min-sync-period', '10ms'],
         ],
