@@ -20,6 +20,7 @@ export function backendOptions(
     family,
     runner,
     variant: options.iptablesVariant || undefined,
+    dispatch: options.iptablesDispatch,
     localhostNodePorts: options.localhostNodePorts,
     report: (message) => log.info({ family }, message),
     ipvs: {
