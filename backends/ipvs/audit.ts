@@ -14,15 +14,22 @@ export interface Audit {
   readonly drains: DrainState;
 }
 
-/** Of sets it looks at their sizes alone. Rejects with a `ToolError`. */
-export async function audit(model: IpvsModel, runner: CommandRunner): Promise<Audit> {
+/**
+ * Of sets it looks at their sizes alone. Rejects with a `ToolError`.
+ * @param save what prints the rules
+ */
+export async function audit(
+  model: IpvsModel,
+  runner: CommandRunner,
+  save: readonly [string, ...string[]],
+): Promise<Audit> {
   const { family } = model;
   const read = async (...argv: [string, ...string[]]): Promise<string> => (await runner.run({ argv })).stdout;
   const [live, sizes, tables, addresses] = await Promise.all([
     // What ipvsadm would need a call of the kernel per virtual server for.
     read('cat', '/proc/net/ip_vs'),
     read('ipset', 'list', '-terse'),
-    read(family === 'IPv4' ? 'iptables-save' : 'ip6tables-save'),
+    read(...save),
     read('ip', '-json', 'address', 'show'),
   ]);
   const servers = parseLive(live, family);

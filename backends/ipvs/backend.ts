@@ -6,12 +6,14 @@
 import { release } from 'node:os';
 import type { IpFamily, ObjectKey } from '../../src/cluster/values.ts';
 import { cidrContains } from '../../src/net/ip.ts';
+import type { IptablesVariant } from '../../src/node/iptables-variant.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
 import type { Backend, Change, Diff, Leftover, Probe, Step } from '../../src/reconcile/backend.ts';
 import { audit } from './audit.ts';
 import { removeAll } from './cleanup.ts';
 import type { Drains } from './delta.ts';
 import { sysctlCommand, timeoutsCommand, wantedSysctls } from './host.ts';
+import { Iptables } from './iptables.ts';
 import { IpvsModel } from './model.ts';
 import { parseServerKey } from './objects.ts';
 import { type Observed, observe } from './observe.ts';
@@ -31,6 +33,8 @@ import {
 export interface IpvsOptions {
   readonly family: IpFamily;
   readonly runner: CommandRunner;
+  /** Default: the one in use on this machine. */
+  readonly variant?: IptablesVariant | undefined;
   readonly ipvs?: IpvsSettings;
 }
 
@@ -48,6 +52,7 @@ class IpvsBackend implements Backend {
   readonly #settings: IpvsSettings;
   readonly #kernel: string;
   readonly #model: IpvsModel;
+  readonly #iptables: Iptables;
   /** What the kernel held when it was last read; forgotten once it has been brought up to date. */
   #observed: Observed | undefined;
   /** Real servers without connections, by the last audit. */
@@ -57,16 +62,17 @@ class IpvsBackend implements Backend {
   /** The Services of which something was reported. */
   readonly #reported = new Set<ObjectKey>();
 
-  constructor({ family, runner, ipvs = {} }: IpvsOptions) {
+  constructor({ family, runner, variant, ipvs = {} }: IpvsOptions) {
     this.family = family;
     this.#runner = withDeadline(runner);
     this.#settings = ipvs;
     this.#kernel = ipvs.kernel ?? release();
     this.#model = new IpvsModel(family, ipvs);
+    this.#iptables = new Iptables(family, this.#runner, variant);
   }
 
   probe(): Promise<Probe> {
-    return probe(this.family, this.#runner, this.#settings, this.#kernel);
+    return probe(this.family, this.#runner, this.#iptables, this.#settings, this.#kernel);
   }
 
   async observe(): Promise<void> {
@@ -80,7 +86,7 @@ class IpvsBackend implements Backend {
     return {
       steps: [
         ...(change.full ? this.#settle(observed) : []),
-        ...stepsOf(delta, this.family, { change, context }),
+        ...stepsOf(delta, this.family, this.#iptables.restoreArgv, { change, context }),
       ],
       commit: () => {
         commit();
@@ -111,7 +117,8 @@ class IpvsBackend implements Backend {
   }
 
   async audit(): Promise<readonly string[]> {
-    const { wrong, drains } = await audit(this.#model, this.#runner);
+    await this.#iptables.find();
+    const { wrong, drains } = await audit(this.#model, this.#runner, this.#iptables.saveArgv);
     this.#model.drained(drains.gone);
     this.#idle = drains.idle;
     return wrong;
@@ -150,13 +157,15 @@ class IpvsBackend implements Backend {
   async cleanup(): Promise<readonly Leftover[]> {
     const observed = await this.#observe();
     const servers = [...observed.objects.servers.keys()].filter((key) => !this.#isExcluded(key));
-    return removeAll(this.family, this.#runner, observed, servers);
+    return removeAll(this.family, this.#runner, this.#iptables.restoreArgv, observed, servers);
   }
 
-  #observe(): Promise<Observed> {
+  async #observe(): Promise<Observed> {
+    await this.#iptables.find();
     return observe({
       family: this.family,
       runner: this.#runner,
+      save: this.#iptables.saveArgv,
       sysctls: [...wantedSysctls(this.#settings, this.#kernel).keys()],
       timeouts: this.#settings.timeouts !== undefined,
     });

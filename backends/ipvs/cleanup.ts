@@ -6,15 +6,16 @@ import { renderRules, SHARED_CHAINS, TABLES } from './chains.ts';
 import { LINK } from './listing.ts';
 import type { Observed } from './observe.ts';
 import { grownName, SET_KINDS, setName } from './sets.ts';
-import { restoreCommand } from './steps.ts';
 
 /**
+ * @param restore what takes rules
  * @param servers keys of the virtual servers that are ours
  * @returns what could not be removed, and the tools' reasons
  */
 export async function removeAll(
   family: IpFamily,
   runner: CommandRunner,
+  restore: readonly [string, ...string[]],
   observed: Observed,
   servers: readonly string[],
 ): Promise<Leftover[]> {
@@ -39,7 +40,7 @@ export async function removeAll(
   );
   const { lines, held } = removeChains(family, observed);
   leftovers.push(...held);
-  await attempt('iptables chains', [...restoreCommand(family)], lines);
+  await attempt('iptables chains', [...restore], lines);
   leftovers.push(...(await destroySets(family, runner)));
   await attempt(`link ${LINK}`, ['ip', '-batch', '-'], removeAddresses(family, observed));
   return leftovers;

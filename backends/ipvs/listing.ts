@@ -73,7 +73,8 @@ export function parseTables(text: string): Record<Table, Map<string, string[]>> 
     const [, sign, word = '', rest = ''] = /^(\*|:|-A )(\S+) ?(.*)$/.exec(line) ?? [];
     if (sign === '*') chains = TABLES.includes(word as Table) ? tables[word as Table] : undefined;
     else if (sign === ':') chains?.set(word, []);
-    else if (sign === '-A ') chains?.get(word)?.push(rest);
+    // Within double quotes it marks single ones too, which mean themselves there.
+    else if (sign === '-A ') chains?.get(word)?.push(rest.replaceAll("\\'", "'"));
   }
   return tables;
 }

@@ -32,6 +32,8 @@ export interface Observed {
 
 export interface ObserveOptions {
   readonly family: IpFamily;
+  /** What prints the rules. */
+  readonly save: readonly [string, ...string[]];
   readonly runner: CommandRunner;
   /** Names of sysctls to read. */
   readonly sysctls: readonly string[];
@@ -40,12 +42,18 @@ export interface ObserveOptions {
 }
 
 /** Rejects with a `ToolError` when a tool does not work. */
-export async function observe({ family, runner, sysctls, timeouts }: ObserveOptions): Promise<Observed> {
+export async function observe({
+  family,
+  runner,
+  save,
+  sysctls,
+  timeouts,
+}: ObserveOptions): Promise<Observed> {
   const read = async (...argv: [string, ...string[]]): Promise<string> => (await runner.run({ argv })).stdout;
   const [servers, setText, tableText, addressText, sysctlText, timeoutText] = await Promise.all([
     read('ipvsadm', '-Sn'),
     read('ipset', 'save'),
-    read(family === 'IPv4' ? 'iptables-save' : 'ip6tables-save'),
+    read(...save),
     read('ip', '-json', 'address', 'show'),
     sysctls.length > 0 ? read('sysctl', '-e', ...sysctls) : '',
     timeouts ? read('ipvsadm', '-L', '--timeout') : '',

@@ -2,6 +2,7 @@
 import type { IpFamily } from '../../src/cluster/values.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
 import type { Probe } from '../../src/reconcile/backend.ts';
+import type { Iptables } from './iptables.ts';
 import { DEFAULT_SCHEDULER, type IpvsSettings, schedulerProblem } from './settings.ts';
 import { ADD_LINK, createAllSets } from './steps.ts';
 
@@ -12,27 +13,31 @@ const PACKAGES: Readonly<Record<string, string>> = {
   ip: 'iproute2',
   ipset: 'ipset (6.0 or newer)',
   ipvsadm: 'ipvsadm',
-  'iptables-restore': 'iptables',
-  'ip6tables-restore': 'iptables',
   sysctl: 'procps',
 };
 
 export async function probe(
   family: IpFamily,
   runner: CommandRunner,
+  iptables: Iptables,
   settings: IpvsSettings,
   kernel: string,
 ): Promise<Probe> {
   const versions: Record<string, string> = { kernel };
   const missing: string[] = [];
-  const restore = family === 'IPv4' ? 'iptables-restore' : 'ip6tables-restore';
-  for (const [tool, flag] of Object.entries({ ip: '-V', ipset: '-v', [restore]: '-V', sysctl: '-V' })) {
+  for (const [tool, flag] of Object.entries({ ip: '-V', ipset: '-v', sysctl: '-V' })) {
     try {
       const { stdout } = await runner.run({ argv: [tool, flag] });
-      versions[tool] = /v?(\d[\w.]*)/.exec(stdout)?.[1] ?? stdout.trim();
+      versions[tool] = /\d+\.[\w.]+/.exec(stdout)?.[0] ?? stdout.trim();
     } catch (error) {
       missing.push(noTool(tool, error));
     }
+  }
+  try {
+    const { variant, version } = await iptables.find();
+    versions.iptables = `${version} (${variant})`;
+  } catch (error) {
+    missing.push(message(error));
   }
   if (Number.parseInt(versions.ipset ?? '6', 10) < 6) {
     missing.push(`ipset ${versions.ipset} is too old; install ipset 6.0 or newer.`);
@@ -61,7 +66,7 @@ async function tryServers(runner: CommandRunner, settings: IpvsSettings): Promis
     return undefined;
   } catch (error) {
     if (!(error instanceof ToolError)) return String(error);
-    if (error.reason === 'missing' || /ipvsadm: No such file/.test(error.stderr)) {
+    if (/failed to execute ipvsadm/.test(error.stderr)) {
       return 'The program ipvsadm is not installed; install the package ipvsadm.';
     }
     if (/Scheduler or persistence engine not found/.test(error.stderr)) {
@@ -85,7 +90,7 @@ async function tryLink(runner: CommandRunner): Promise<string | undefined> {
     if (error instanceof ToolError && /Unknown device type|not supported/.test(error.stderr)) {
       return 'The kernel does not have dummy links; load them with: modprobe dummy';
     }
-    return error instanceof ToolError && error.reason === 'missing'
+    return error instanceof ToolError && /failed to execute ip:/.test(error.stderr)
       ? undefined
       : `No dummy link can be made: ${message(error)}`;
   }
@@ -96,8 +101,8 @@ async function trySets(family: IpFamily, runner: CommandRunner): Promise<string 
     await elsewhere(runner, ['ipset', 'restore'], createAllSets(family));
     return undefined;
   } catch (error) {
-    if (error instanceof ToolError && (error.reason === 'missing' || /No such file/.test(error.stderr)))
-      return undefined;
+    // Said already.
+    if (error instanceof ToolError && /failed to execute ipset/.test(error.stderr)) return undefined;
     return `The kernel does not have the ipset types this mode needs; load them with: modprobe -a ip_set_hash_ip ip_set_hash_ipport ip_set_hash_ipportip ip_set_hash_ipportnet ip_set_bitmap_port (${message(error)})`;
   }
 }

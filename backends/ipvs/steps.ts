@@ -15,14 +15,6 @@ const IPVSADM: Argv = ['ipvsadm', '-R'];
 const IP_BATCH: Argv = ['ip', '-batch', '-'];
 export const ADD_LINK: Argv = ['ip', 'link', 'add', LINK, 'type', 'dummy'];
 
-/** The other program's lock on iptables is waited for this many seconds. */
-const LOCK_WAIT = '5';
-
-export function restoreCommand(family: IpFamily): Argv {
-  const tool = family === 'IPv4' ? 'iptables-restore' : 'ip6tables-restore';
-  return [tool, '--wait', LOCK_WAIT, '--noflush'];
-}
-
 /** Who wrote what, to name a Service when a tool objects. */
 interface Authors {
   readonly change: Change;
@@ -32,8 +24,9 @@ interface Authors {
 /**
  * Sets, rules, addresses, virtual servers; then what goes, the other way round. `newSets` of a delta come first,
  * so that every later line finds its set.
+ * @param restore what takes rules
  */
-export function stepsOf(delta: IpvsDelta, family: IpFamily, authors: Authors): Step[] {
+export function stepsOf(delta: IpvsDelta, family: IpFamily, restore: Argv, authors: Authors): Step[] {
   const { newSets, grownSets, entries, addresses, servers } = delta;
   const added = new Map([...entries.added].filter(([kind]) => !grownSets.has(kind)));
   const setsUp = [
@@ -45,7 +38,7 @@ export function stepsOf(delta: IpvsDelta, family: IpFamily, authors: Authors): S
     lines.length === 0 ? [] : [new IpvsStep(argv, lines, authors)];
   return [
     ...step(IPSET, setsUp),
-    ...step(restoreCommand(family), delta.rulesUp),
+    ...step(restore, delta.rulesUp),
     ...(delta.newLink ? [new IpvsStep(ADD_LINK, [], authors)] : []),
     ...step(
       IP_BATCH,
@@ -57,7 +50,7 @@ export function stepsOf(delta: IpvsDelta, family: IpFamily, authors: Authors): S
       addresses.removed.map((address) => addressLine('del', address, family)),
     ),
     ...step(IPSET, entryLines('del', entries.removed, family)),
-    ...step(restoreCommand(family), delta.rulesDown),
+    ...step(restore, delta.rulesDown),
   ];
 }
 

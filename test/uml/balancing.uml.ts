@@ -104,12 +104,22 @@ describe('schedulers', () => {
   });
 
   it.each(KNOWN_SCHEDULERS)('the kernel has %s, and takes it', async (scheduler) => {
-    const backend = createIpvsBackend({ family: 'IPv4', runner: at.runner, ipvs: { scheduler } });
+    const backend = createIpvsBackend({
+      family: 'IPv4',
+      runner: at.runner,
+      variant: 'legacy',
+      ipvs: { scheduler },
+    });
     expect(await backend.probe()).toMatchObject({ usable: true, missing: [] });
   });
 
   it('says which module is missing for a scheduler the kernel does not have', async () => {
-    const backend = createIpvsBackend({ family: 'IPv4', runner: at.runner, ipvs: { scheduler: 'twos' } });
+    const backend = createIpvsBackend({
+      family: 'IPv4',
+      runner: at.runner,
+      variant: 'legacy',
+      ipvs: { scheduler: 'twos' },
+    });
     expect(await backend.probe()).toMatchObject({
       usable: false,
       missing: ['The kernel does not have the IPVS scheduler "twos"; load it with: modprobe ip_vs_twos'],

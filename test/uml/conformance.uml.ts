@@ -29,7 +29,7 @@ async function snapshot(family: IpFamily, runner: CommandRunner): Promise<string
 
 describeConformance({
   name: 'ipvs',
-  createBackend: (family, runner) => createIpvsBackend({ family, runner }),
+  createBackend: (family, runner) => createIpvsBackend({ family, runner, variant: 'legacy' }),
   createPlace: () => createPlace(root),
   snapshot,
   foreign: {

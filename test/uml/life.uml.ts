@@ -1,5 +1,5 @@
 /** A node's life in IPVS mode: changes under traffic, restarts, other people's virtual servers. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Problem } from '../../src/cluster/project/project.ts';
 import { until } from '../support/until.ts';
 import { service, slice, UmlNode } from './node.ts';
@@ -12,6 +12,7 @@ describe('ipvs mode on a node', () => {
   beforeAll(async () => {
     at = await UmlNode.create();
   });
+  afterEach(() => at.settle());
   afterAll(() => at.close());
 
   it('rolls three pods over without refusing anybody, and lets open connections end on the old ones', async () => {
@@ -255,8 +256,8 @@ describe('ipvs mode on a node', () => {
     expect(await at.read('ipvsadm', '-L', '--timeout')).toBe('Timeout (tcp tcpfin udp): 900 30 61\n');
     const count = at.runner.count;
     await at.program([], { strictARP: true, timeouts: { tcp: 0, tcpFin: 30, udp: 61 } });
-    // Six reads for each family, and the time-outs: nothing is written again.
-    expect(at.runner.count - count).toBe(12);
+    // For each family three looks for iptables and six reads: nothing is written again.
+    expect(at.runner.count - count).toBe(18);
     await at.feed(
       ['sysctl', '-q', '-p', '-'],
       names.map((name) => `${name}=0`),

@@ -1,6 +1,7 @@
 /** node1 of the test network under IPVS mode, its tools started by a shell. */
 import { createIpvsBackend } from '../../backends/ipvs/backend.ts';
 import type { IpvsSettings } from '../../backends/ipvs/settings.ts';
+import type { IpFamily } from '../../src/cluster/values.ts';
 import type { Backend } from '../../src/reconcile/backend.ts';
 import { createNetwork, type Network } from '../support/network/network.ts';
 import { createNodeUnderTest, type NodeUnderTest, scenarioOptions } from '../support/node-under-test.ts';
@@ -11,6 +12,7 @@ import { until } from '../support/until.ts';
 export class UmlNode {
   readonly net: Network;
   readonly runner: ShellRunner;
+  readonly #proxies: UmlProxy[] = [];
 
   static async create(): Promise<UmlNode> {
     return new UmlNode(await createNetwork());
@@ -21,7 +23,13 @@ export class UmlNode {
     this.runner = createShellRunner(net.prefix('node1'));
   }
 
+  /** After a test, however it went: nothing of it goes on. */
+  async settle(): Promise<void> {
+    for (const proxy of this.#proxies.splice(0)) await proxy.stop();
+  }
+
   async close(): Promise<void> {
+    await this.settle();
     await this.runner.close();
     await this.net.close();
   }
@@ -43,7 +51,9 @@ export class UmlNode {
 
   /** The proxy with these objects beside those of the cluster; nothing is written yet. */
   proxy(objects: readonly ApiObject[], settings: IpvsSettings = {}, options: Options = {}): UmlProxy {
-    return new UmlProxy(this, objects, settings, options);
+    const proxy = new UmlProxy(this, objects, settings, options);
+    this.#proxies.push(proxy);
+    return proxy;
   }
 
   /** One sync of everything. The first call reads the kernel, whatever is there. */
@@ -65,15 +75,15 @@ export class UmlProxy {
   readonly backends: Backend[] = [];
   readonly drifted: string[] = [];
   readonly #over = new AbortController();
-  readonly #synced = new Set<string>();
-  #syncs = 0;
+  /** Syncs so far, by family. */
+  readonly #syncs: Record<IpFamily, number> = { IPv4: 0, IPv6: 0 };
   #done: Promise<void> | undefined;
 
   constructor(at: UmlNode, objects: readonly ApiObject[], settings: IpvsSettings, options: Options) {
     this.node = createNodeUnderTest(
       { runner: () => at.runner },
       (family) => {
-        const backend = createIpvsBackend({ family, runner: at.runner, ipvs: settings });
+        const backend = createIpvsBackend({ family, runner: at.runner, variant: 'legacy', ipvs: settings });
         this.backends.push(backend);
         return backend;
       },
@@ -88,8 +98,7 @@ export class UmlProxy {
       [
         {
           synced: ({ family }) => {
-            this.#syncs += 1;
-            this.#synced.add(family);
+            this.#syncs[family] += 1;
           },
           drifted: (_, names) => this.drifted.push(...names),
         },
@@ -100,14 +109,18 @@ export class UmlProxy {
   /** Runs until stopped; resolves when both families are programmed. */
   async start(): Promise<void> {
     this.#done = this.node.proxy.run(this.#over.signal);
-    await until(() => this.#synced.size === 2, 120_000);
+    await this.#both(0, 0);
   }
 
   /** Tells a change, and waits until it is programmed. */
   async tell(object: ApiObject): Promise<void> {
-    const before = this.#syncs;
+    const { IPv4, IPv6 } = this.#syncs;
     this.node.source.apply(object);
-    await until(() => this.#syncs > before, 60_000);
+    await this.#both(IPv4, IPv6);
+  }
+
+  #both(ipv4: number, ipv6: number): Promise<void> {
+    return until(() => this.#syncs.IPv4 > ipv4 && this.#syncs.IPv6 > ipv6, 120_000);
   }
 
   /** The rules stay. */

@@ -57,7 +57,7 @@ describe('scenarios, ipvs', () => {
     const { proxy } = createNodeUnderTest(
       { runner: () => runner },
       (family) => {
-        const backend = createIpvsBackend({ family, runner, ipvs: settings });
+        const backend = createIpvsBackend({ family, runner, variant: 'legacy', ipvs: settings });
         backends.push(backend);
         return backend;
       },

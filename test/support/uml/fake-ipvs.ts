@@ -66,6 +66,24 @@ export class FakeIpvs {
     return [...tables].map(([table, lines]) => [`*${table}`, ...lines, 'COMMIT', ''].join('\n')).join('');
   }
 
+  /** As `ipvsadm -Sn` prints it. */
+  listServers(): string {
+    const lines = [...this.servers].flatMap(([key, { options, servers }]) => [
+      `-A ${key} ${options}`,
+      ...Array.from(servers, ([server, rest]) => `-a ${key} -r ${server} ${rest}`),
+    ]);
+    return lines.map((line) => `${line}\n`).join('');
+  }
+
+  /** As `ipset save` prints it. */
+  listSets(): string {
+    const lines = [...this.sets].flatMap(([name, { declaration, entries }]) => [
+      `create ${name} ${declaration}`,
+      ...Array.from(entries, (entry) => `add ${name} ${entry}`),
+    ]);
+    return lines.map((line) => `${line}\n`).join('');
+  }
+
   /** Everything, in an order that does not tell what came when; draining real servers are history. */
   contents(): object {
     const sorted = (values: Iterable<string>): string[] => [...values].sort();

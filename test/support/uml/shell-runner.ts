@@ -60,8 +60,8 @@ class Shell implements ShellRunner {
     for (const ending of ['in', 'out', 'err']) rmSync(`${name}.${ending}`, { force: true });
     const code = Number(answer);
     if (code === 0) return { stdout, stderr };
-    // What shells exit with when there is no such program.
-    throw new ToolError(command.argv, code === 127 ? 'missing' : 'exit', code, stderr);
+    const missing = code === 127 && /^sh: .*not found$/m.test(stderr);
+    throw new ToolError(command.argv, missing ? 'missing' : 'exit', code, stderr);
   }
 
   async close(): Promise<void> {
