@@ -28,12 +28,18 @@ const RESPONSE_MS = 10_000;
 /** A Service is far smaller. */
 const MAX_BODY = 4 * 1024 * 1024;
 
+interface Happened {
+  readonly spec: EventSpec;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
 /** Takes Events until it is closed. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #now: () => number;
   readonly #series = new Series();
-  readonly #waiting: EventSpec[] = [];
+  readonly #waiting: Happened[] = [];
   readonly #over = new AbortController();
   #sending: Promise<void> | undefined;
   #serial = 0;
@@ -50,7 +56,7 @@ export class EventRecorder {
       this.#options.log.debug({ reason: spec.reason }, 'Too many Events wait to be sent; one is dropped');
       return;
     }
-    this.#waiting.push(spec);
+    this.#waiting.push({ spec, at: this.#now() });
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
     });
@@ -68,12 +74,13 @@ export class EventRecorder {
   }
 
   async #sendAll(): Promise<void> {
-    for (let spec = this.#waiting.shift(); spec; spec = this.#waiting.shift()) {
-      await this.#send(spec);
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      await this.#send(next);
     }
   }
 
-  async #send(spec: EventSpec): Promise<void> {
+  async #send(happened: Happened): Promise<void> {
+    const { spec } = happened;
     const { log, retryMs = 10_000 } = this.#options;
     const { signal } = this.#over;
     const described = {
@@ -82,7 +89,7 @@ export class EventRecorder {
     };
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       try {
-        await this.#sendOnce(spec);
+        await this.#sendOnce(happened);
         return;
       } catch (error) {
         if (signal.aborted) return;
@@ -98,28 +105,28 @@ export class EventRecorder {
     }
   }
 
-  async #sendOnce(spec: EventSpec): Promise<void> {
-    const now = this.#now();
-    const next = this.#series.next(spec, now);
+  async #sendOnce(happened: Happened): Promise<void> {
+    const { spec, at } = happened;
+    const next = this.#series.next(spec, at);
     if (next.action === 'skip') return;
     if (next.action === 'create') {
       const uid = await this.#uidOf(spec.regarding);
       this.#serial += 1;
-      const event = eventObject(spec, uid, { host: this.#options.host, now, serial: this.#serial });
+      const event = eventObject(spec, uid, { host: this.#options.host, now: at, serial: this.#serial });
       const { name, namespace } = event.metadata;
       await this.#request('create event', 'POST', eventsIn(namespace), event);
-      this.#series.created(spec, { name, namespace }, now);
+      this.#series.created(spec, { name, namespace }, at);
       return;
     }
     const { name, namespace } = next.event;
-    const series = { count: next.count, lastObservedTime: microTime(now) };
+    const series = { count: next.count, lastObservedTime: microTime(at) };
     try {
       await this.#request('patch event', 'PATCH', `${eventsIn(namespace)}/${name}`, { series });
     } catch (error) {
       if (!(error instanceof ApiError) || error.reason !== 'not-found') throw error;
       // Events live for an hour, or somebody deleted it.
       this.#series.forget(spec);
-      await this.#sendOnce(spec);
+      await this.#sendOnce(happened);
     }
   }
 
