@@ -184,7 +184,7 @@ printf '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
     const source = await start({ kubeconfig });
     await source.sink.until(() => source.waits.length >= 2);
     expect(source.sink.statuses.get('Service')?.error).toBe(
-      `watch services: spawn ${join(directory, 'missing.sh')} ENOENT`,
+      `watch services: ./missing.sh of kubeconfig ${kubeconfig}: spawn ${join(directory, 'missing.sh')} ENOENT`,
     );
   });
 });
@@ -224,13 +224,16 @@ describe('which server', () => {
     await expect(access('', 'http://')).rejects.toThrow(
       '--master: "http://" is not the URL of an API server; use https://host:port',
     );
+    await expect(access('', 'ftp://10.0.0.1')).rejects.toThrow(
+      '--master: "ftp://10.0.0.1" is not the URL of an API server; use https://host:port',
+    );
   });
 });
 
 describe('in a pod', () => {
   test('without the environment of one', async () => {
     await expect(inClusterCredentials(quiet, {}, directory)).rejects.toThrow(
-      'not in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); use --kubeconfig or --master',
+      'not in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); use --kubeconfig, --master or --manifests',
     );
   });
 
@@ -238,7 +241,7 @@ describe('in a pod', () => {
     const env = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
     await put('ca.crt', 'x');
     await expect(inClusterCredentials(quiet, env, directory)).rejects.toThrow(
-      `service account of this pod: ENOENT: no such file or directory, open '${join(directory, 'token')}'; does the pod set automountServiceAccountToken: false?`,
+      `service account of this pod: cannot use token file ${join(directory, 'token')}: ENOENT: no such file or directory, open '${join(directory, 'token')}'; does the pod set automountServiceAccountToken: false?`,
     );
   });
 

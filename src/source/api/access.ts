@@ -49,10 +49,12 @@ export class TokenFile {
   async read(): Promise<string> {
     try {
       const token = (await readFile(this.#path, 'utf8')).trim();
-      if (token === '') throw new Error(`token file ${this.#path} is empty`);
+      if (token === '') throw new Error('it is empty');
       this.#last = token;
     } catch (error) {
-      if (this.#last === undefined) throw error;
+      if (this.#last === undefined) {
+        throw new Error(`cannot use token file ${this.#path}: ${errorText(error)}`, { cause: error });
+      }
       this.#log.warn(
         { tokenFile: this.#path, error: errorText(error) },
         'using the last token that could be read',
@@ -64,8 +66,10 @@ export class TokenFile {
 
 /** A server address as kube-proxy takes it: `host:port` alone means http, or https when there is a CA. */
 export function serverUrl(text: string, secure: boolean, origin: string): string {
-  const full = /^https?:\/\//i.test(text) ? text : `${secure ? 'https' : 'http'}://${text}`;
-  if (!URL.canParse(full) || text === '') {
+  const scheme = /^[^/]*:\/\//.exec(text)?.[0].toLowerCase();
+  const full = scheme !== undefined ? text : `${secure ? 'https' : 'http'}://${text}`;
+  const usable = scheme === undefined || scheme === 'http://' || scheme === 'https://';
+  if (!usable || !URL.canParse(full) || text === '') {
     throw new Error(
       `${origin}: ${JSON.stringify(text)} is not the URL of an API server; use https://host:port`,
     );

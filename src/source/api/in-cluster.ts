@@ -18,7 +18,7 @@ export async function inClusterCredentials(
   const port = env.KUBERNETES_SERVICE_PORT;
   if (!host || !port) {
     throw new Error(
-      'not in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); use --kubeconfig or --master',
+      'not in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); use --kubeconfig, --master or --manifests',
     );
   }
   const caFile = join(directory, 'ca.crt');

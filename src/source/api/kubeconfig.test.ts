@@ -50,6 +50,13 @@ test("kubeadm's kubeconfig for kube-proxy", async () => {
   });
 });
 
+test('a cluster without anything in it is there all the same: what it lacks is the server', async () => {
+  const { cluster } = await read(
+    'current-context: a\ncontexts: [{name: a, context: {cluster: x}}]\nclusters: [{name: x, cluster: }]',
+  );
+  expect(cluster).toEqual({});
+});
+
 test('the current context, and paths from the directory of the file', async () => {
   const { cluster, user, userName } = await read(`
 current-context: b

@@ -78,8 +78,8 @@ export async function readKubeconfig(path: string): Promise<Kubeconfig> {
   }
   const context = contexts?.find((entry) => entry.name === current)?.context;
   if (!context) throw new Error(`${origin}: current-context ${current} is not among its contexts`);
-  const cluster = clusters?.find((entry) => entry.name === context.cluster)?.cluster;
-  if (!cluster) {
+  const named = clusters?.find((entry) => entry.name === context.cluster);
+  if (!named) {
     throw new Error(
       `${origin}: context ${current}: cluster ${context.cluster || '""'} is not among its clusters`,
     );
@@ -92,7 +92,7 @@ export async function readKubeconfig(path: string): Promise<Kubeconfig> {
   const directory = dirname(path);
   return {
     path,
-    cluster: absolutePaths(cluster, ['certificate-authority'], directory),
+    cluster: absolutePaths(named.cluster ?? {}, ['certificate-authority'], directory),
     user: absolutePaths(user?.user ?? {}, ['client-certificate', 'client-key', 'tokenFile'], directory),
     userName,
   };

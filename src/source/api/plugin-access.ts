@@ -5,6 +5,7 @@
 import type { RequestOptions } from 'node:https';
 import { dirname, resolve } from 'node:path';
 import type { Access, Tls } from './access.ts';
+import { errorText } from './api-error.ts';
 import type { Kubeconfig } from './kubeconfig.ts';
 
 /** A plug-in that asks a cloud for a token may take a while, but not for ever. */
@@ -23,8 +24,9 @@ export function pluginAccess(kubeconfig: Kubeconfig, server: string): () => Prom
   const run = async (): Promise<Access> => {
     const config = await loaded;
     const options: RequestOptions = {};
-    const what = kubeconfig.user.exec?.command ?? 'auth-provider';
-    await withDeadline(config.applyToHTTPSOptions(options), `${what} of kubeconfig ${kubeconfig.path}`);
+    const plugin = kubeconfig.user.exec?.command ?? 'auth-provider';
+    const what = `${plugin} of kubeconfig ${kubeconfig.path}`;
+    await withDeadline(config.applyToHTTPSOptions(options), what);
     return fromRequestOptions(options, Boolean(kubeconfig.cluster['proxy-url']));
   };
   return () => {
@@ -124,12 +126,14 @@ async function withDeadline<T>(work: Promise<T>, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`${what}: no answer within ${PLUGIN_DEADLINE_MS} ms`)),
+      () => reject(new Error(`no answer within ${PLUGIN_DEADLINE_MS} ms`)),
       PLUGIN_DEADLINE_MS,
     );
   });
   try {
     return await Promise.race([work, late]);
+  } catch (error) {
+    throw new Error(`${what}: ${errorText(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
   }
