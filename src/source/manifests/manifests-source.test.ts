@@ -1,4 +1,6 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { constants, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -447,6 +449,29 @@ describe('problems of an object whose value goes', () => {
     write('b.yaml', service('a', 'None'));
     await until(() => cluster.service('default/a') === undefined);
     expect(said(cluster)).toEqual([twice]);
+  });
+});
+
+describe('a pipe', () => {
+  it('is read once, and stays as it was read', async () => {
+    execFileSync('mkfifo', [file('pipe')]);
+    const writing = writeFile(file('pipe'), service('a'));
+    const { cluster } = await start({ path: file('pipe'), rescanMs: 10 });
+    await writing;
+    expect(serviceKeys(cluster)).toEqual(['default/a']);
+    const again = writeFile(file('pipe'), service('b'), { flag: constants.O_WRONLY | constants.O_NONBLOCK });
+    await expect(again).rejects.toThrow('ENXIO');
+  });
+
+  it('may be one of a process, which has no path of its own', async () => {
+    const script = `exec 3< <(printf '%s' "$1"); exec "$2" --input-type=module -e "$3"`;
+    const read = `
+      const { createManifestsSource } = await import(${JSON.stringify(new URL('manifests-source.ts', import.meta.url).href)});
+      const sink = { replace: (kind, values) => console.log(kind, ...values.keys()), problems() {}, status() {} };
+      const source = createManifestsSource({ path: '/dev/fd/3', nodeName: 'n', watch: false, log: { debug() {} } });
+      await source.run(sink, new AbortController().signal);`;
+    const argv = ['-c', script, 'bash', service('a'), process.execPath, read];
+    expect(execFileSync('bash', argv, { encoding: 'utf8' })).toContain('Service default/a');
   });
 });
 

@@ -1,4 +1,6 @@
 /** Manifests on disk, or on standard input, in place of an API server. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Logger } from '../../log/logger.ts';
@@ -10,7 +12,7 @@ import { unreadableError } from './tree.ts';
 import { DirectoryWatcher } from './watcher.ts';
 
 export interface ManifestsOptions {
-  /** A directory (read with all below it), a file, or `-` for standard input. */
+  /** A directory (read with all below it), a file, a pipe (read once), or `-` for standard input. */
   readonly path: string;
   /** Whose Node is reported; those of others are not. */
   readonly nodeName: string;
@@ -40,33 +42,66 @@ export function createManifestsSource(options: ManifestsOptions): Source {
   const onIgnored: OnIgnored = ({ kind, where }) => {
     log.debug({ where, kind }, 'Not an object that a Service proxy reads');
   };
-  return path === '-' ? stdinSource(options, onIgnored) : fileSource(options, onIgnored);
+  if (path === '-') return stdinSource(options, onIgnored);
+  const files = fileSource(options, onIgnored);
+  return {
+    description: path,
+    async run(sink, signal) {
+      if (!(await isPipe(path))) return files.run(sink, signal);
+      await readStream({ input: createReadStream(path), name: path, sink, signal, options, onIgnored });
+    },
+  };
 }
 
 function stdinSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
   return {
     description: STDIN,
     async run(sink, signal) {
-      sayStatus(sink, { state: 'listing', lastHeardAt: 0 });
       if (options.stdin === undefined && process.stdin.isTTY) {
         options.log.info('Reading manifests from standard input; end with Ctrl-D');
       }
-      const manifest = await readAll(options.stdin ?? process.stdin, signal);
-      if (manifest === undefined) return;
-      reportAll(sink, snapshotOf(await readObjects(manifest, STDIN, options.nodeName, onIgnored)));
-      sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
-      if (options.watch) await aborted(signal);
+      const input = options.stdin ?? process.stdin;
+      await readStream({ input, name: STDIN, sink, signal, options, onIgnored });
     },
   };
 }
 
+/** `<(…)` of a shell, a named pipe, /dev/stdin: looked into again it would be empty, as if everything were gone. */
+async function isPipe(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFIFO();
+  } catch {
+    return false;
+  }
+}
+
+interface StreamReading {
+  readonly input: Readable;
+  /** As messages name it. */
+  readonly name: string;
+  readonly sink: SourceSink;
+  readonly signal: AbortSignal;
+  readonly options: ManifestsOptions;
+  readonly onIgnored: OnIgnored;
+}
+
+/** What can be read only once stays in force until the end. */
+async function readStream({ input, name, sink, signal, options, onIgnored }: StreamReading): Promise<void> {
+  sayStatus(sink, { state: 'listing', lastHeardAt: 0 });
+  const manifest = await readAll(input, name, signal);
+  if (manifest === undefined) return;
+  reportAll(sink, snapshotOf(await readObjects(manifest, name, options.nodeName, onIgnored)));
+  sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
+  if (options.watch) await aborted(signal);
+}
+
 /** Everything until the end; `undefined` when `signal` aborts before it. */
-async function readAll(input: Readable, signal: AbortSignal): Promise<string | undefined> {
+async function readAll(input: Readable, name: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     return await text(addAbortSignal(signal, input));
   } catch (error) {
     if (signal.aborted) return undefined;
-    throw unreadableError(STDIN, error);
+    throw unreadableError(name, error);
   }
 }
 
