@@ -23,13 +23,14 @@ export function errorText(error: unknown, withStack: boolean): string {
 }
 
 /**
- * Whoever reads stdout may stop reading (`| head`): that ends the program quietly. Nobody listening to stderr ends
- * nothing.
+ * Whoever reads stdout may stop reading (`| head`): that ends the program quietly. What cannot be written, to a
+ * full disk say, must not pass for written. Nobody listening to stderr ends nothing.
  */
 export function toleratePipes(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(OK);
-    throw error;
+    process.stderr.write(`error: standard output: ${error.message}\n`);
+    process.exit(FAILED);
   });
   process.stderr.on('error', () => undefined);
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
@@ -61,4 +61,24 @@ test('a reader that has enough ends it quietly', async () => {
   const [code] = (await once(child, 'close')) as [number];
   expect(code).toBe(0);
   expect((await stderr).trim().split('\n')).toHaveLength(1);
+});
+
+test('says so in one line when its output cannot be written', async () => {
+  const [file, ...args] = cliCommand([
+    'dump',
+    '--manifests',
+    MANIFESTS,
+    ...FLAGS,
+    '--logging-format',
+    'json',
+  ]);
+  const full = await open('/dev/full', 'w');
+  const child = spawn(file, args, { stdio: ['ignore', full.fd, 'pipe'] });
+  const stderr = child.stderr === null ? '' : text(child.stderr);
+  const [code] = (await once(child, 'close')) as [number];
+  await full.close();
+  expect(code).toBe(1);
+  expect((await stderr).trim().split('\n').slice(1)).toEqual([
+    'error: standard output: ENOSPC: no space left on device, write',
+  ]);
 });
