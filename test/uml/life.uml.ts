@@ -91,7 +91,7 @@ describe('ipvs mode on a node', () => {
     const before = await at.read('ipvsadm', '-Sn');
     const foreign = [
       '-A -t 192.0.2.1:80 -s wlc',
-      '-a -t 192.0.2.1:80 -r 172.30.0.50:8080 -g -w 5',
+      '-a -t 192.0.2.1:80 -r 172.30.0.50:80 -g -w 5',
       // On an address of the node, and on a port that is no node port.
       '-A -t 172.30.0.11:9000 -s sh',
       '-a -t 172.30.0.11:9000 -r 10.244.1.9:8080 -m -w 7',
@@ -277,10 +277,7 @@ describe('ipvs mode on a node', () => {
     const proxy = at.proxy(objects.slice(0, 2).flat());
     await proxy.start();
     expect(await at.read('ipset', 'list', '-terse', 'KUBE-CLUSTER-IP')).toContain('maxelem 4 ');
-    for (const [one, its] of objects.slice(2)) {
-      if (its) await proxy.tell(its);
-      if (one) await proxy.tell(one);
-    }
+    for (const object of objects.slice(2).flat()) await proxy.tell(object);
     const listing = await at.read('ipset', 'list', 'KUBE-CLUSTER-IP');
     expect(listing).toContain('maxelem 16 ');
     expect(listing.match(/^10\.96\..*,tcp:/gm)).toHaveLength(10);

@@ -213,10 +213,13 @@ class Screen {
     for (const line of lines) {
       this.note(`${line}\n`);
       if (line === BEGIN) this.#state = 'command';
-      else if (line === END) this.#state = 'over';
       else if (this.#state === 'command') {
-        this.#output += `${line}\n`;
-        this.#onOutput(`${line}\n`);
+        // The command may have left its last line open.
+        const last = line.endsWith(END);
+        const text = last ? line.slice(0, -END.length) : `${line}\n`;
+        if (last) this.#state = 'over';
+        this.#output += text;
+        if (text !== '') this.#onOutput(text);
       }
     }
   }
