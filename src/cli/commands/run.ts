@@ -1,6 +1,7 @@
 /** `kube-rulesync run` */
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
+import { createBackend } from '../../../backends/registry.ts';
 import type { ValueKind } from '../../cluster/values.ts';
 import { toldGates } from '../../config/feature-gates.ts';
 import type { FlagGroup } from '../../config/flags.ts';
@@ -11,13 +12,14 @@ import { ProxyMetrics } from '../../metrics/proxy-metrics.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
 import { VERSION } from '../../version.ts';
-import { usableBackends } from '../backends.ts';
+import { backendOptions, usableBackends } from '../backends.ts';
 import { type ConfigFile, configFileChanged } from '../config-file.ts';
 import { DaemonServers } from '../daemon-servers.ts';
 import { CliError, FAILED } from '../exit.ts';
 import { gatedExternalIPs } from '../external-ips.ts';
 import { addFlags } from '../flags.ts';
 import { logObserver } from '../log-observer.ts';
+import { ModeChange } from '../mode-change.ts';
 import { nodeNameOf, ownAddresses } from '../node.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { stopSignal } from '../signals.ts';
@@ -106,6 +108,13 @@ export async function run(settings: Settings): Promise<void> {
     cleaned: (cleanup) => metrics.flowsCleaned(cleanup),
     log,
   });
+  const modeChange = new ModeChange({
+    mode: options.proxyMode,
+    families,
+    createBackend: (mode, family) =>
+      createBackend(mode, backendOptions(options, family, createRunner(), log)),
+    log,
+  });
   const proxy: NodeProxy = new NodeProxy({
     options,
     nodeName,
@@ -113,7 +122,7 @@ export async function run(settings: Settings): Promise<void> {
     backends,
     nodeAddresses: ownAddresses,
     log,
-    observers: [logObserver(log), ...(options.dryRun ? [] : [...servers.observers, udpFlows])],
+    observers: [logObserver(log), ...(options.dryRun ? [] : [...servers.observers, udpFlows, modeChange])],
     requiredKinds: REQUIRED_KINDS,
     observeFirst: !options.dryRun,
   });
