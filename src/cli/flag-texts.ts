@@ -16,6 +16,6 @@ export function flagTexts(command: Command): Readonly<Record<string, string>> {
 }
 
 function textOf(given: unknown): string | undefined {
-  if (given === undefined) return undefined;
-  return Array.isArray(given) ? `[${given.join(',')}]` : String(given);
+  if (given === undefined || typeof given === 'string') return given;
+  return Array.isArray(given) ? `[${given.join(',')}]` : JSON.stringify(given);
 }
