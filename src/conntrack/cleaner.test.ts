@@ -13,6 +13,7 @@ import type { ObjectKey, ServiceValue, SliceValue } from '../cluster/values.ts';
 import { type Command, type CommandResult, type CommandRunner, ToolError } from '../node/runner.ts';
 import type { ServicePlan } from '../plan/plan.ts';
 import { planService } from '../plan/service-plan.ts';
+import type { Change } from '../reconcile/backend.ts';
 import { type FlowCleanup, UdpFlowCleaner } from './cleaner.ts';
 
 const DNS = buildService({ ports: [buildPort({ name: 'dns', protocol: 'UDP', port: 53 })] });
@@ -110,6 +111,13 @@ function setUp() {
   };
 }
 
+/** A first sync in the other family, of a Service without endpoints. */
+function ipv6(): Change {
+  const service = buildService({ ...DNS, clusterIPs: ['fd00:10:96::a'] });
+  const plans = planService(service, [], buildContext({ family: 'IPv6' }));
+  return { node: buildNodePlan({ family: 'IPv6' }), services: new Map([['default/web', plans]]), full: true };
+}
+
 describe('UdpFlowCleaner', () => {
   it('lists once and deletes by endpoint, after the sync that it follows', async () => {
     const { table, rounds, endpoints, sync } = setUp();
@@ -136,14 +144,8 @@ describe('UdpFlowCleaner', () => {
 
   it('asks in the words of IPv6 for IPv6', async () => {
     const { table, cleaner: own } = setUp();
-    const service = buildService({ ...DNS, clusterIPs: ['fd00:10:96::a'] });
-    const plans = planService(service, [], buildContext({ family: 'IPv6' }));
     table.flows = [['fd00:10:96::a 53', 'fd00:244:1::9 8053']];
-    own.programmed({
-      node: buildNodePlan({ family: 'IPv6' }),
-      services: new Map([['default/web', plans]]),
-      full: true,
-    });
+    own.programmed(ipv6());
     await until(() => table.count('-D') === 1);
     expect(table.ran).toEqual([
       'conntrack -L -p udp -f ipv6 -o extended',
@@ -269,7 +271,7 @@ describe('UdpFlowCleaner', () => {
   });
 
   it('says once that the tool is missing, and works when it is there', async () => {
-    const { table, rounds, said, endpoints, sync } = setUp();
+    const { table, rounds, said, cleaner: own, endpoints, sync } = setUp();
     endpoints('10.244.1.2');
     table.flows = [['10.96.0.10 53', '10.244.1.9 8053']];
     table.before = (argv) => {
@@ -279,6 +281,8 @@ describe('UdpFlowCleaner', () => {
       sync(DNS);
       await until(() => table.count('-L') === tries);
     }
+    own.programmed(ipv6());
+    await until(() => table.ran.some((command) => command.includes('ipv6')));
     await until(() => said.length === 1);
     expect(said).toEqual([
       'There is no program conntrack; install the package conntrack (conntrack-tools). Until then UDP clients that keep their port stay with endpoints that are gone',

@@ -39,6 +39,7 @@ export class UdpFlowCleaner implements ReconcileObserver {
   readonly #options: UdpFlowCleanerOptions;
   readonly #families = new Map<IpFamily, FamilyCleaner>();
   readonly #over = new AbortController();
+  #saidMissing = false;
 
   constructor(options: UdpFlowCleanerOptions) {
     this.#options = options;
@@ -48,7 +49,7 @@ export class UdpFlowCleaner implements ReconcileObserver {
     const { family } = change.node;
     let cleaner = this.#families.get(family);
     if (cleaner === undefined) {
-      cleaner = new FamilyCleaner(this.#options, change.node, this.#over.signal);
+      cleaner = new FamilyCleaner(this.#options, change.node, this.#over.signal, () => this.#sayMissing());
       this.#families.set(family, cleaner);
     }
     cleaner.programmed(change);
@@ -58,5 +59,12 @@ export class UdpFlowCleaner implements ReconcileObserver {
   async close(): Promise<void> {
     this.#over.abort();
     await Promise.all([...this.#families.values()].map((cleaner) => cleaner.idle()));
+  }
+  #sayMissing(): void {
+    if (this.#saidMissing) return;
+    this.#saidMissing = true;
+    this.#options.log.warn(
+      'There is no program conntrack; install the package conntrack (conntrack-tools). Until then UDP clients that keep their port stay with endpoints that are gone',
+    );
   }
 }

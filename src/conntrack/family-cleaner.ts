@@ -6,7 +6,8 @@ import type { NodePlan, ServicePlan } from '../plan/plan.ts';
 import type { Change } from '../reconcile/backend.ts';
 import { pause } from '../reconcile/wake.ts';
 import type { UdpFlowCleanerOptions } from './cleaner.ts';
-import { type InForce, type UdpFrontEnds, udpFrontEnds } from './front-ends.ts';
+import type { SocketKey } from './flow.ts';
+import { type InForce, type UdpFrontEnds, udpFrontEnds, udpSockets } from './front-ends.ts';
 import { type FlowSelection, isStaleSelection, StaleFlows } from './stale.ts';
 import { UdpFlowTable } from './table.ts';
 
@@ -16,25 +17,32 @@ const PARALLEL = 2;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 
+/** Where no round ever goes through, Services come and go all the same. */
+const MOST_FORMER = 10_000;
+
 export class FamilyCleaner {
   readonly #options: UdpFlowCleanerOptions;
   readonly #signal: AbortSignal;
+  readonly #onMissing: () => void;
   readonly #table: UdpFlowTable;
   #node: NodePlan;
   readonly #plans = new Map<ObjectKey, readonly ServicePlan[]>();
-  /** What was in force until something took its place, as long as no round since has gone through. */
-  readonly #before: InForce[] = [];
+  /** What was in force until something took its place since the last round began. */
+  #replaced: InForce[] = [];
+  /** Front ends of what was replaced before that, as long as no round has gone through. */
+  #former = new Set<SocketKey>();
   #frontEnds: UdpFrontEnds | undefined;
   #wanted = false;
   #working = false;
   #done: Promise<void> = Promise.resolve();
   #failures = 0;
-  #saidMissing = false;
 
-  constructor(options: UdpFlowCleanerOptions, node: NodePlan, signal: AbortSignal) {
+  /** `node` is that of the first change; `onMissing` is called whenever the tool is not there. */
+  constructor(options: UdpFlowCleanerOptions, node: NodePlan, signal: AbortSignal, onMissing: () => void) {
     this.#options = options;
     this.#node = node;
     this.#signal = signal;
+    this.#onMissing = onMissing;
     this.#table = new UdpFlowTable(options.runner, node.family);
   }
 
@@ -59,12 +67,12 @@ export class FamilyCleaner {
     let concerned = false;
     if (full) {
       concerned = this.#plans.size > 0;
-      for (const plans of this.#plans.values()) this.#before.push({ node: this.#node, plans });
+      for (const plans of this.#plans.values()) this.#replaced.push({ node: this.#node, plans });
       this.#plans.clear();
     }
     for (const [key, plans] of services) {
       const replaced = this.#plans.get(key);
-      if (replaced) this.#before.push({ node: this.#node, plans: replaced });
+      if (replaced) this.#replaced.push({ node: this.#node, plans: replaced });
       const udp = plans.filter(({ protocol }) => protocol === 'UDP');
       if (udp.length > 0) this.#plans.set(key, udp);
       else this.#plans.delete(key);
@@ -97,7 +105,9 @@ export class FamilyCleaner {
     } catch (error) {
       if (this.#signal.aborted) return false;
       if (error instanceof ToolError && error.reason === 'missing') {
-        this.#sayMissing();
+        // Whoever installs it later gets what is stale by then.
+        this.#former.clear();
+        this.#onMissing();
         return false;
       }
       this.#failures += 1;
@@ -114,38 +124,43 @@ export class FamilyCleaner {
     return Math.min(firstRetryMs * 2 ** (this.#failures - 1), LONGEST_RETRY_MS);
   }
 
-  #sayMissing(): void {
-    // Whoever installs it later gets what is stale by then.
-    this.#before.length = 0;
-    if (this.#saidMissing) return;
-    this.#saidMissing = true;
-    this.#options.log.warn(
-      { family: this.#node.family },
-      'There is no program conntrack; install the package conntrack (conntrack-tools). Until then UDP clients that keep their port stay with endpoints that are gone',
-    );
-  }
-
   async #round(): Promise<void> {
     const { family } = this.#node;
-    const left = this.#before.length;
-    this.#frontEnds = undefined;
-    const frontEnds = this.#known();
+    const frontEnds = this.#gather();
     if (frontEnds.size === 0) return;
     const started = performance.now();
     const stale = new StaleFlows(frontEnds);
     const listed = await this.#table.list((flow) => stale.add(flow), this.#signal);
     const deleted = await this.#deleteAll(stale.selections());
-    this.#before.splice(0, left);
+    // What was replaced meanwhile is for the next round.
+    this.#former.clear();
     const seconds = (performance.now() - started) / 1000;
     this.#options.log.debug({ family, listed, deleted, seconds }, 'Looked for stale UDP flows');
     this.#options.cleaned?.({ family, listed, deleted, seconds });
+  }
+
+  /** The front ends by what is known now; of what was replaced, those that are no more are kept until a round succeeds. */
+  #gather(): UdpFrontEnds {
+    const nodeAddresses = this.#options.nodeAddresses();
+    for (const inForce of this.#replaced) {
+      for (const key of udpSockets(inForce, nodeAddresses)) this.#former.add(key);
+    }
+    this.#replaced = [];
+    this.#frontEnds = undefined;
+    const frontEnds = this.#known();
+    for (const key of this.#former) if (frontEnds.get(key)?.former !== true) this.#former.delete(key);
+    for (const key of this.#former) {
+      if (this.#former.size <= MOST_FORMER) break;
+      this.#former.delete(key);
+    }
+    return frontEnds;
   }
 
   /** The front ends by what was written last; the same until the next change. */
   #known(): UdpFrontEnds {
     this.#frontEnds ??= udpFrontEnds({
       now: { node: this.#node, plans: [...this.#plans.values()].flat() },
-      before: this.#before,
+      former: this.#former,
       nodeAddresses: this.#options.nodeAddresses(),
       slicesOf: (service) => this.#options.slicesOf(service),
     });

@@ -12,6 +12,8 @@ export interface InForce {
 }
 
 export interface UdpFrontEnd {
+  /** It is no more. */
+  readonly former: boolean;
   /** Endpoints whose flows are good. */
   readonly endpoints: ReadonlySet<SocketKey>;
   /** A flow that no rule translated is nothing of ours here. */
@@ -22,41 +24,41 @@ export type UdpFrontEnds = ReadonlyMap<SocketKey, UdpFrontEnd>;
 
 export interface FrontEndInput {
   readonly now: InForce;
-  /** What was in force before and may have left flows behind. */
-  readonly before: readonly InForce[];
+  /** Front ends that were in force before and may have left flows behind. */
+  readonly former: Iterable<SocketKey>;
   /** Addresses of this node's interfaces, of any family. */
   readonly nodeAddresses: readonly string[];
-  slicesOf(service: ObjectKey): readonly SliceValue[];
+  readonly slicesOf: (service: ObjectKey) => readonly SliceValue[];
 }
 
 /**
- * The front ends of now, and those of before that are no more: there no flow that was translated is good, and one that
+ * The front ends of now, and former ones that are no more: there no flow that was translated is good, and one that
  * was not is not ours.
  */
-export function udpFrontEnds(input: FrontEndInput): UdpFrontEnds {
-  const { now, before, nodeAddresses } = input;
+export function udpFrontEnds({ now, former, nodeAddresses, slicesOf }: FrontEndInput): UdpFrontEnds {
   const frontEnds = new Map<SocketKey, UdpFrontEnd>();
   const atNodePorts = new Map<SocketKey, UdpFrontEnd>();
   for (const plan of udpPlans(now)) {
-    const endpoints = goodEndpoints(plan, input.slicesOf(plan.service));
+    const endpoints = goodEndpoints(plan, slicesOf(plan.service));
     for (const { key, kind } of sockets(plan, now.node, nodeAddresses)) {
-      const ours = { endpoints, onlyTranslated: kind === 'loopback' };
+      const ours = { former: false, endpoints, onlyTranslated: kind === 'loopback' };
       (kind === 'address' ? frontEnds : atNodePorts).set(key, ours);
     }
   }
   // Rules look for an address before they look for a node port.
   for (const [key, own] of atNodePorts) if (!frontEnds.has(key)) frontEnds.set(key, own);
-  for (const { node, plans } of before) {
-    for (const plan of udpPlans({ node, plans })) {
-      for (const { key } of sockets(plan, node, nodeAddresses)) {
-        if (!frontEnds.has(key)) frontEnds.set(key, FORMER);
-      }
-    }
-  }
+  for (const key of former) if (!frontEnds.has(key)) frontEnds.set(key, FORMER);
   return frontEnds;
 }
 
-const FORMER: UdpFrontEnd = { endpoints: new Set(), onlyTranslated: true };
+/** Where these plans answer. */
+export function* udpSockets(inForce: InForce, nodeAddresses: readonly string[]): Generator<SocketKey> {
+  for (const plan of udpPlans(inForce)) {
+    for (const { key } of sockets(plan, inForce.node, nodeAddresses)) yield key;
+  }
+}
+
+const FORMER: UdpFrontEnd = { former: true, endpoints: new Set(), onlyTranslated: true };
 
 function* udpPlans({ plans }: InForce): Generator<ServicePlan> {
   for (const plan of plans) if (plan.protocol === 'UDP') yield plan;

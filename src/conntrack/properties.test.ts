@@ -7,7 +7,7 @@ import type { ServicePlan } from '../plan/plan.ts';
 import { Planner } from '../plan/planner.ts';
 import { PlanIndex, verdict } from '../plan/verdict.ts';
 import { socketKey, type UdpFlow } from './flow.ts';
-import { type UdpFrontEnds, udpFrontEnds } from './front-ends.ts';
+import { type UdpFrontEnds, udpFrontEnds, udpSockets } from './front-ends.ts';
 import { isStale, StaleFlows } from './stale.ts';
 
 type Situation = typeof situations extends () => fc.Arbitrary<infer S> ? S : never;
@@ -31,7 +31,7 @@ function frontEndsOf(
   const { node, facts } = situation.here;
   return udpFrontEnds({
     now: { node, plans },
-    before: [{ node, plans: before }],
+    former: udpSockets({ node, plans: before }, [...facts.localAddresses]),
     nodeAddresses: [...facts.localAddresses],
     slicesOf: (key) =>
       situation.cluster.slices.filter((one) => `${one.namespace}/${one.serviceName}` === key),

@@ -11,7 +11,7 @@ import type { EndpointValue, ServiceValue, SliceValue } from '../cluster/values.
 import type { NodePlan, ServicePlan } from '../plan/plan.ts';
 import { planService } from '../plan/service-plan.ts';
 import type { UdpFlow } from './flow.ts';
-import { type UdpFrontEnds, udpFrontEnds } from './front-ends.ts';
+import { type UdpFrontEnds, udpFrontEnds, udpSockets } from './front-ends.ts';
 import { isStale, isStaleSelection, StaleFlows } from './stale.ts';
 
 const OWN_ADDRESSES = ['127.0.0.1', '172.30.0.11', '192.0.2.11', '::1', 'fd00:30::11'];
@@ -45,7 +45,9 @@ function frontEnds({ services = [dns()], slices = [], node = {}, before = [] }: 
   const plan = buildNodePlan(node);
   return udpFrontEnds({
     now: { node: plan, plans: services.flatMap((service) => plansOf(service, slices)) },
-    before: before.map((service) => ({ node: plan, plans: plansOf(service, slices) })),
+    former: before.flatMap((service) => [
+      ...udpSockets({ node: plan, plans: plansOf(service, slices) }, OWN_ADDRESSES),
+    ]),
     nodeAddresses: OWN_ADDRESSES,
     slicesOf: (key) => slices.filter(({ namespace, serviceName }) => `${namespace}/${serviceName}` === key),
   });
