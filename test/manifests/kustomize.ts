@@ -93,8 +93,9 @@ function withImages(value: Json, images: readonly { name: string; newTag: string
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
-      const image = key === 'image' && images.find(({ name }) => String(item).replace(/:.*/, '') === name);
-      return [key, image ? `${image.name}:${image.newTag}` : withImages(item, images)];
+      if (key !== 'image' || typeof item !== 'string') return [key, withImages(item, images)];
+      const image = images.find(({ name }) => name === item.replace(/:.*/, ''));
+      return [key, image ? `${image.name}:${image.newTag}` : item];
     }),
   );
 }
