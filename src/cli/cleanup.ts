@@ -26,7 +26,7 @@ export async function cleanUp(backends: readonly Backend[]): Promise<CleanupRepo
       } catch (error) {
         const absence = absenceFrom(error);
         if (absence !== undefined) skipped.push(`${name}: ${absence}`);
-        else results.push({ backend, leftovers: [{ object: name, reason: reasonOf(error) }] });
+        else results.push({ backend, leftovers: [{ object: 'rules', reason: reasonOf(error) }] });
       }
     }
     return results.filter(({ leftovers }) => leftovers.length > 0);

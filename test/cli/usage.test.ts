@@ -22,6 +22,8 @@ Options:
 Commands:
   run             program this node, and keep it up to date
   dump            print the rules for a node, and change nothing
+  cleanup         remove the rules of every mode
+  kube-proxy      the same as run, with kube-proxy's flags and defaults
   version         print the version of this program and of the tools it uses
   help [command]  print the help of a command
 
@@ -44,6 +46,7 @@ test('each command has help with examples', async () => {
   for (const [command, line] of [
     ['run', '  -v, --v <level>               log verbosity: 0 to 3 for information, from 4'],
     ['dump', '  --masquerade-all              masquerade all traffic to cluster IPs'],
+    ['cleanup', '  --ipvs-exclude-cidrs <cidr,...>'],
     ['version', '  -o, --output <format>'],
   ] as const) {
     const direct = await cli([command, '--help']);
@@ -87,7 +90,7 @@ test.for<[string[], string]>([
     "error: option '-o, --output <format>' argument 'xml' is invalid. Allowed choices are text, json.\n",
   ],
   [['run', '--mode', 'userspace'], `error: --proxy-mode "userspace": must be ${MODES.join(' or ')}\n`],
-  [['run', '-v=high'], 'error: --v "high": must be a whole number, 0 or more\n'],
+  [['run', '-v=high'], 'error: --v "high": must be a whole number from 0 to 2147483647\n'],
   [
     ['run', '--iptables_masquerade_bit=32', '--oom-score-adj', '-1001'],
     'error: --iptables-masquerade-bit "32": must be a whole number from 0 to 31\nerror: --oom-score-adj "-1001": must be a whole number from -1000 to 1000\n',
