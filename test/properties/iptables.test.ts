@@ -61,7 +61,7 @@ class Bench {
   }
 }
 
-describe('iptables rules', () => {
+describe('iptables rules', { timeout: 120_000 }, () => {
   it('do with a packet what the plans say', () => {
     fc.assert(
       fc.property(situations(), LIMITS, FEATURES, ({ family, cluster, here, packets }, limits, features) => {
@@ -75,7 +75,7 @@ describe('iptables rules', () => {
           expectOutcomes(distinctOutcomes(walk(ruleset, packet, here.facts)), expected, packet);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 
@@ -103,7 +103,7 @@ describe('iptables rules', () => {
         fresh.sync(here.node, before, true);
         expect(bench.tables.save()).toBe(fresh.tables.save());
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });
