@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the image (image.sh) and runs it as the manifests say, in each mode, with runc: in network namespaces of its own,
-# against an API server of its own. Needs root, buildah, debootstrap and runc; takes what image.sh takes. The last line
-# adds up; ends with 1 when a check failed.
+# Builds the image (image.sh) and runs it as the manifests say, in each mode, and in place of kube-proxy as kubeadm has it:
+# with runc, in network namespaces of its own, against an API server of its own. Needs root, buildah, debootstrap and runc;
+# takes what image.sh takes. The last line adds up; ends with 1 when a check failed.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH:/usr/sbin:/sbin"
@@ -30,9 +30,9 @@ root=$(buildah mount "$container")
 passed=0
 failed=0
 skipped=0
-for mode in nftables iptables ipvs; do
-  echo "== $mode"
-  if [ "$mode" = ipvs ] && [ ! -e /proc/net/ip_vs ]; then
+for pod in nftables iptables kubeadm ipvs; do
+  echo "== $pod"
+  if [ "$pod" = ipvs ] && [ ! -e /proc/net/ip_vs ]; then
     echo "skipped: this kernel has no IPVS, or has not loaded it (modprobe ip_vs)"
     skipped=$((skipped + 1))
     continue
@@ -40,7 +40,7 @@ for mode in nftables iptables ipvs; do
   ip netns add "$namespace"
   # Not with `ip netns exec`: that hides the cgroups, which runc needs.
   code=0
-  nsenter --net="/run/netns/$namespace" node scripts/image-check.ts "$root" "$mode" >"$log" 2>&1 || code=$?
+  nsenter --net="/run/netns/$namespace" node scripts/image-check.ts "$root" "$pod" >"$log" 2>&1 || code=$?
   cat "$log"
   ip netns delete "$namespace"
   counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)

@@ -1,5 +1,5 @@
 /**
- * Runs the image as its manifests say: `scripts/image-check.ts ROOT MODE`, with the image's root directory. Called by
+ * Runs the image as its manifests say: `scripts/image-check.ts ROOT POD`, with the image's root directory. Called by
  * image-check.sh in a network namespace of its own, as root. There it sets up an API server and two endpoints, starts
  * the pod's containers with runc, and connects to a Service. The last line adds up; ends with 1 when a check failed.
  */
@@ -9,27 +9,26 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { V1ConfigMap, V1Container, V1DaemonSet, V1PodSpec } from '@kubernetes/client-node';
+import type { V1Container } from '@kubernetes/client-node';
 import { parse, stringify } from 'yaml';
-import { buildKustomization } from '../test/manifests/kustomize.ts';
 import { startApiServer } from '../test/support/apiserver/apiserver.ts';
 import { makeCertificate } from '../test/support/apiserver/certificate.ts';
 import { endpointSlice, node, service, serviceCidr } from '../test/support/apiserver/samples.ts';
 import { until } from '../test/support/until.ts';
 import { bundleConfig } from './image-bundle.ts';
+import { triedPod } from './image-pods.ts';
 
 const NODE = '172.30.0.11';
 const ENDPOINTS = ['172.30.0.21', '172.30.0.22'] as const;
 const CLUSTER_IP = '10.96.0.10';
 const TOKEN = 'a-token-of-the-check';
 
-const [root, mode] = process.argv.slice(2);
-if (!root || !mode) throw new Error('usage: image-check.ts ROOT MODE');
+const [root, name] = process.argv.slice(2);
+if (!root || !name) throw new Error('usage: image-check.ts ROOT POD');
 
 const work = mkdtempSync(join(tmpdir(), 'image-check-'));
-const objects = buildKustomization(join(import.meta.dirname, '../manifests/overlays', mode));
-const pod = specOf(objects.find(({ kind }) => kind === 'DaemonSet') as unknown as V1DaemonSet);
-const [init, main] = [pod.initContainers?.[0], pod.containers[0]] as [V1Container, V1Container];
+const pod = triedPod(name);
+const { mode, init, main } = pod;
 
 let passed = 0;
 let failed = 0;
@@ -44,11 +43,6 @@ async function check(what: string, body: () => unknown): Promise<void> {
     failed += 1;
     console.log(`FAILED  ${what}\n${String(error instanceof Error ? (error.cause ?? error) : error)}`);
   }
-}
-
-function specOf({ spec }: V1DaemonSet): V1PodSpec {
-  if (!spec?.template.spec) throw new Error('the DaemonSet has no pod template');
-  return spec.template.spec;
 }
 
 function ip(...args: string[]): void {
@@ -72,10 +66,9 @@ async function startEndpoints(): Promise<void> {
 function writeConfig(server: string): string {
   const directory = join(work, 'config');
   mkdirSync(directory);
-  const { data = {} } = objects.find(({ kind }) => kind === 'ConfigMap') as unknown as V1ConfigMap;
-  const config = parse(data['config.conf'] ?? '') as Record<string, unknown>;
+  const config = parse(pod.files['config.conf'] ?? '') as Record<string, unknown>;
   writeFileSync(join(directory, 'config.conf'), stringify({ ...config, conntrack: { maxPerCore: 0 } }));
-  const kubeconfig = (data['kubeconfig.conf'] ?? '').replace(/server: .*/, `server: ${server}`);
+  const kubeconfig = (pod.files['kubeconfig.conf'] ?? '').replace(/server: .*/, `server: ${server}`);
   writeFileSync(join(directory, 'kubeconfig.conf'), kubeconfig);
   return directory;
 }
@@ -92,10 +85,10 @@ function start(container: V1Container, files: Files, command?: readonly string[]
   containers += 1;
   const bundle = join(work, `bundle-${containers}`);
   mkdirSync(bundle);
-  const config = bundleConfig(pod, container, {
+  const config = bundleConfig(pod.spec, container, {
     root: root as string,
     volumes: {
-      config: files.config,
+      [pod.configVolume]: files.config,
       'xtables-lock': join(work, 'xtables.lock'),
       'lib-modules': '/lib/modules',
     },
@@ -198,7 +191,7 @@ async function life(files: Files, apply: (endpoint: string) => void): Promise<vo
     );
     if (live.includes(CLUSTER_IP)) throw new Error(live);
   });
-  await check('the init container ends well', () => output(init, files));
+  if (init) await check('the init container ends well', () => output(init, files));
 
   const running = start(main, files);
   const over = ended(running);
@@ -209,7 +202,9 @@ async function life(files: Files, apply: (endpoint: string) => void): Promise<vo
     }),
   );
   await check('it says its mode', async () => {
-    const said = await (await fetch(`http://${NODE}:10249/proxyMode`)).text();
+    // kubeadm leaves metrics on the loopback interface; ours are for a Prometheus of the cluster.
+    const host = name === 'kubeadm' ? '127.0.0.1' : NODE;
+    const said = await (await fetch(`http://${host}:10249/proxyMode`)).text();
     if (said !== mode) throw new Error(said);
   });
   await check('a connection to the Service meets its endpoint', () => answersWith(ENDPOINTS[0]));
@@ -230,7 +225,7 @@ async function life(files: Files, apply: (endpoint: string) => void): Promise<vo
   });
   if (process.env.IMAGE_CHECK_LOG) console.log(stderr);
   await check('--cleanup takes the rules away', async () => {
-    await output(init, files, '/usr/local/bin/kube-proxy', '--cleanup');
+    await output(init ?? main, files, '/usr/local/bin/kube-proxy', '--cleanup');
     const left = await output(main, files, 'nft', 'list', 'ruleset');
     if (/KUBE-SVC|kube-proxy/.test(left)) throw new Error(left);
   });
@@ -251,7 +246,7 @@ try {
   writeFileSync(join(serviceAccount, 'token'), TOKEN);
   writeFileSync(join(work, 'xtables.lock'), '');
   const files = { config: writeConfig(server.url), serviceAccount };
-  if (mode === 'nftables') await toolsAreThere(files);
+  if (name === 'nftables') await toolsAreThere(files);
   await life(files, apply);
 } finally {
   rmSync(work, { recursive: true, force: true });
