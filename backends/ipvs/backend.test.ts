@@ -1,6 +1,7 @@
 /** The back end and its tools, played from a script. */
 import { describe, expect, it } from 'vitest';
 import { type Command, type CommandRunner, ToolError } from '../../src/node/runner.ts';
+import type { ServicePlan } from '../../src/plan/plan.ts';
 import type { Backend } from '../../src/reconcile/backend.ts';
 import { buildNodePlan } from '../../test/support/build.ts';
 import { createIpvsBackend } from './backend.ts';
@@ -160,6 +161,41 @@ describe('apply', () => {
   });
 });
 
+describe('taking over from iptables mode', () => {
+  it('makes everything else before the rules that both modes have in the same chains', async () => {
+    const save = '*filter\n:KUBE-EXTERNAL-SERVICES - [0:0]\nCOMMIT\n*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n';
+    const toolsOf = async (tables: string): Promise<string[]> => {
+      const backend = create(new Tools({ 'iptables-save': tables, 'ip -json': '[]' }));
+      await backend.observe();
+      const plan = buildClusterIP('10.96.0.10');
+      const services = new Map([['default/web', [plan]]]);
+      const { steps } = backend.diff({ node: buildNodePlan(), services, full: true });
+      return steps.map(({ argv }) => argv[0]);
+    };
+    expect(await toolsOf(save)).toEqual(['sysctl', 'ipset', 'ip', 'ip', 'ipvsadm', 'iptables-restore']);
+    expect(await toolsOf('')).toEqual(['sysctl', 'ipset', 'iptables-restore', 'ip', 'ip', 'ipvsadm']);
+  });
+});
+
+/** `default/web:http` without endpoints. */
+function buildClusterIP(address: string): ServicePlan {
+  const route = { action: 'reject' } as const;
+  return {
+    key: 'default/web:http',
+    service: 'default/web',
+    namespace: 'default',
+    name: 'web',
+    portName: 'http',
+    protocol: 'TCP',
+    family: 'IPv4',
+    createdAt: 0,
+    affinitySeconds: 0,
+    healthCheckNodePort: 0,
+    pools: { cluster: [], local: [] },
+    frontEnds: [{ kind: 'clusterIP', address, port: 80, routes: { pod: route, node: route, other: route } }],
+  };
+}
+
 describe('check', () => {
   it('tries entries in a network of their own, and says which line was refused', async () => {
     const stderr = 'ipset v7.17: Error in line 23: Syntax error: port 70000\n';
@@ -241,11 +277,20 @@ COMMIT
   });
 
   it('leaves chains to iptables mode that both modes have', async () => {
-    const tables = `*filter\n:KUBE-EXTERNAL-SERVICES - [0:0]\n:KUBE-FORWARD - [0:0]\n:KUBE-IPVS-FILTER - [0:0]\nCOMMIT\n${TABLES}`;
+    const jump = '-m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL';
+    const tables = `*filter
+:INPUT ACCEPT [0:0]
+:KUBE-EXTERNAL-SERVICES - [0:0]
+:KUBE-PROXY-FIREWALL - [0:0]
+:KUBE-IPVS-FILTER - [0:0]
+-A INPUT ${jump}
+-A INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL
+COMMIT
+${TABLES}`;
     const tools = new Tools({ ...LISTINGS, 'iptables-save': tables });
     expect(await create(tools).cleanup()).toEqual([]);
     expect(tools.inputsOf('iptables-restore')).toEqual([
-      '*filter\n:KUBE-IPVS-FILTER - [0:0]\n-X KUBE-IPVS-FILTER\nCOMMIT\n',
+      `*filter\n:KUBE-IPVS-FILTER - [0:0]\n-D INPUT ${jump}\n-X KUBE-IPVS-FILTER\nCOMMIT\n`,
     ]);
   });
 

@@ -86,7 +86,10 @@ class IpvsBackend implements Backend {
     return {
       steps: [
         ...(change.full ? this.#settle(observed) : []),
-        ...stepsOf(delta, this.family, this.#iptables.restoreArgv, { change, context }),
+        ...stepsOf(delta, this.family, this.#iptables.restoreArgv, observed?.iptablesMode ?? false, {
+          change,
+          context,
+        }),
       ],
       commit: () => {
         commit();

@@ -36,6 +36,9 @@ function jump(comment: string, chain: string): string {
   return `-m comment --comment "${comment}" -j ${chain}`;
 }
 
+/** A chain that iptables mode alone has. */
+export const IPTABLES_MODE = 'KUBE-EXTERNAL-SERVICES';
+
 /** Chains that iptables mode has under the same names: after a change of mode they may be its own. */
 export const SHARED_CHAINS: Readonly<Record<Table, readonly string[]>> = {
   mangle: [],

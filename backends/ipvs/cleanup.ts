@@ -2,7 +2,7 @@
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { CommandRunner } from '../../src/node/runner.ts';
 import type { Leftover } from '../../src/reconcile/backend.ts';
-import { renderRules, SHARED_CHAINS, TABLES } from './chains.ts';
+import { IPTABLES_MODE, JUMPS, renderRules, SHARED_CHAINS, TABLES, type Table } from './chains.ts';
 import { LINK } from './listing.ts';
 import type { Observed } from './observe.ts';
 import { grownName, SET_KINDS, setName } from './sets.ts';
@@ -95,10 +95,8 @@ const OURS = renderRules(
   false,
 );
 
-/** A chain that iptables mode alone has: with it there, chains that both modes have are its own now. */
-const IPTABLES_MODE = 'KUBE-EXTERNAL-SERVICES';
-
 function removeChains(family: IpFamily, { tables }: Observed): { lines: string[]; held: Leftover[] } {
+  // Chains that both modes have are iptables mode's own now, but not our ways into them.
   const theirs = tables.filter.has(IPTABLES_MODE);
   const lines: string[] = [];
   const held: Leftover[] = [];
@@ -108,8 +106,9 @@ function removeChains(family: IpFamily, { tables }: Observed): { lines: string[]
         (chain) => tables[table].has(chain) && !(theirs && SHARED_CHAINS[table].includes(chain)),
       ),
     );
-    if (doomed.size === 0) continue;
     const { jumps, holders } = referencesTo(doomed, tables[table]);
+    if (theirs) jumps.push(...ownJumps(table, tables[table]));
+    if (doomed.size === 0 && jumps.length === 0) continue;
     for (const [chain, holder] of holders) {
       held.push({
         object: `chain ${chain} of table ${table}, ${family}`,
@@ -125,6 +124,14 @@ function removeChains(family: IpFamily, { tables }: Observed): { lines: string[]
     );
   }
   return { lines, held };
+}
+
+/** Rules that lead to chains of both modes, but that iptables mode does not write. */
+function ownJumps(table: Table, chains: ReadonlyMap<string, readonly string[]>): string[] {
+  if (table !== 'filter') return [];
+  return JUMPS[table]
+    .filter(([chain, rule]) => rule.endsWith(' KUBE-PROXY-FIREWALL') && chains.get(chain)?.includes(rule))
+    .map(([chain, rule]) => `-D ${chain} ${rule}\n`);
 }
 
 const BUILT_IN = new Set(['INPUT', 'FORWARD', 'OUTPUT', 'PREROUTING', 'POSTROUTING']);

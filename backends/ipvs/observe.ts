@@ -1,6 +1,7 @@
 /** Reads the kernel: everything of one family that is, or may be, ours. */
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { CommandRunner } from '../../src/node/runner.ts';
+import { IPTABLES_MODE } from './chains.ts';
 import { parseSysctls, parseTimeouts } from './host.ts';
 import {
   knownRules,
@@ -22,6 +23,8 @@ export interface Observed {
   /** The sets that are there, with how many entries they can hold. */
   readonly sets: ReadonlyMap<SetKind, number>;
   readonly rules: KnownRules;
+  /** Rules of iptables mode are in force, in chains that both modes have. */
+  readonly iptablesMode: boolean;
   readonly tables: ReturnType<typeof parseTables>;
   readonly hasLink: boolean;
   /** The dummy link has addresses of the other family too. */
@@ -75,6 +78,7 @@ export async function observe({
     foreign,
     sets: new Map(Array.from(sets, ([kind, { maxElements }]) => [kind, maxElements])),
     rules: knownRules(tables),
+    iptablesMode: tables.filter.has(IPTABLES_MODE),
     tables,
     hasLink,
     linkShared: shared,

@@ -25,8 +25,15 @@ interface Authors {
  * Sets, rules, addresses, virtual servers; then what goes, the other way round. `newSets` of a delta come first,
  * so that every later line finds its set.
  * @param restore what takes rules
+ * @param takesOver rules of iptables mode do the work until ours replace them, so ours come last
  */
-export function stepsOf(delta: IpvsDelta, family: IpFamily, restore: Argv, authors: Authors): Step[] {
+export function stepsOf(
+  delta: IpvsDelta,
+  family: IpFamily,
+  restore: Argv,
+  takesOver: boolean,
+  authors: Authors,
+): Step[] {
   const { newSets, grownSets, entries, addresses, servers } = delta;
   const added = new Map([...entries.added].filter(([kind]) => !grownSets.has(kind)));
   const setsUp = [
@@ -38,13 +45,14 @@ export function stepsOf(delta: IpvsDelta, family: IpFamily, restore: Argv, autho
     lines.length === 0 ? [] : [new IpvsStep(argv, lines, authors)];
   return [
     ...step(IPSET, setsUp),
-    ...step(restore, delta.rulesUp),
+    ...(takesOver ? [] : step(restore, delta.rulesUp)),
     ...(delta.newLink ? [new IpvsStep(ADD_LINK, [], authors)] : []),
     ...step(
       IP_BATCH,
       addresses.added.map((address) => addressLine('replace', address, family)),
     ),
     ...step(IPVSADM, servers.lines),
+    ...(takesOver ? step(restore, delta.rulesUp) : []),
     ...step(
       IP_BATCH,
       addresses.removed.map((address) => addressLine('del', address, family)),
