@@ -50,11 +50,6 @@ abstract class Metric<Name extends string, T> {
     return { name: this.name, help: this.help, type: this.type, samples };
   }
 
-  /** Forgets every combination of labels. */
-  clear(): void {
-    this.#series.clear();
-  }
-
   protected abstract initial(): T;
   protected abstract samplesOf(labels: Sample['labels'], value: T): Sample[];
 

@@ -22,6 +22,11 @@ export class Registry {
     }
   }
 
+  /** Of all metrics, with or without a value. */
+  get names(): readonly string[] {
+    return [...this.#metrics.keys()];
+  }
+
   /** `refresh` runs before each reading. */
   beforeReading(refresh: Refresh): void {
     this.#refreshes.push(refresh);

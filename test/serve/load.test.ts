@@ -40,13 +40,14 @@ async function open(port: number): Promise<Socket> {
 const OK = rawAnswer('200 OK', [], 'ok');
 
 test('2,000 silent connections keep nobody out, and few of them stay', async () => {
-  const port = await start();
+  // However long it takes, none is closed for being silent.
+  const port = await start({ limits: { requestMs: 600_000, idleMs: 600_000 } });
   for (let batch = 0; batch < 20; batch += 1) {
     await Promise.all(Array.from({ length: 100 }, () => open(port)));
     expect(await rawRequest(port, 'GET /')).toBe(OK);
   }
   await until(() => server.connections <= 256);
-  expect(server.connections).toBeGreaterThan(200);
+  expect(server.connections).toBeGreaterThan(250);
   expect(await rawRequest(port, 'GET /')).toBe(OK);
 });
 

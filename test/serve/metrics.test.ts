@@ -162,6 +162,7 @@ test('an endpoint change is measured from its cause, in the family of its Servic
   proxy.source.apply(slice('web', '10.244.2.2', Date.now()));
   const latency = 'kubeproxy_network_programming_duration_seconds';
   await proxy.sees(`${latency}_count{ip_family="IPv4"}`, 1);
+  await proxy.sees('kubeproxy_sync_partial_proxy_rules_duration_seconds_count{ip_family="IPv6"}', 1);
   // What was caused before this program was there says nothing about it.
   proxy.source.apply(slice('web', '10.244.2.3', proxy.metrics.startedAt - 60_000));
   await proxy.sees('kubeproxy_sync_partial_proxy_rules_duration_seconds_count{ip_family="IPv4"}', 2);

@@ -153,6 +153,16 @@ test('their buckets', async () => {
   ]);
 });
 
+test('docs/metrics.md has every metric of our own, and no others', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
+  const documented = [...text.matchAll(/^\| `(kube_rulesync_\w+)`/gm)].map(([, name = '']) => name);
+  const runner = { run: () => Promise.reject(new Error('there are no tools')) };
+  const metrics = new ProxyMetrics({ mode: 'nftables', version: 'v0.1.0', featureGates: [], runner });
+  metrics.close();
+  const own = metrics.registry.names.filter((name) => name.startsWith('kube_rulesync_'));
+  expect(new Set(documented)).toEqual(new Set(own));
+});
+
 test('what every component tells', async () => {
   const families = await measured('ipvs');
   const labels = (name: string) => Object.fromEntries(families.get(name)?.samples[0]?.labels ?? []);
