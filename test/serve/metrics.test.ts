@@ -159,6 +159,7 @@ test('an endpoint change is measured from its cause, in the family of its Servic
     slice('web', '10.244.2.1'),
   );
   await proxy.sees(`${WORK}_duration_seconds_count{ip_family="IPv4"}`, 1);
+  await proxy.sees(`${WORK}_duration_seconds_count{ip_family="IPv6"}`, 1);
   proxy.source.apply(slice('web', '10.244.2.2', Date.now()));
   const latency = 'kubeproxy_network_programming_duration_seconds';
   await proxy.sees(`${latency}_count{ip_family="IPv4"}`, 1);
