@@ -21,6 +21,8 @@ export interface NftablesOptions {
 
 /** A large table takes nft minutes on a busy machine; a hung one must end some day. */
 const TIMEOUT_MS = 300_000;
+/** A trial writes a table without Services, and should not be waited for so long. */
+const PROBE_TIMEOUT_MS = 15_000;
 
 export function createNftablesBackend(options: NftablesOptions): Backend {
   return new NftablesBackend(options);
@@ -45,7 +47,7 @@ class NftablesBackend implements Backend {
   async probe(): Promise<Probe> {
     const versions: Record<string, string> = { kernel: release() };
     try {
-      const { stdout } = await this.#run(['nft', '--version']);
+      const { stdout } = await this.#run(['nft', '--version'], undefined, PROBE_TIMEOUT_MS);
       versions.nft = /v(\S+)/.exec(stdout)?.[1] ?? stdout.trim();
     } catch (error) {
       return { usable: false, versions, missing: [missingFrom(error)] };
@@ -65,7 +67,7 @@ class NftablesBackend implements Backend {
     try {
       // Under another name: what is in the table now must not decide what nft can do.
       const lines = script(this.family, trial.delta).map((line) => line.replaceAll(TABLE, `${TABLE}-probe`));
-      await this.#run(['nft', '--check', '-f', '-'], lines);
+      await this.#run(['nft', '--check', '-f', '-'], lines, PROBE_TIMEOUT_MS);
     } catch (error) {
       return { usable: false, versions, missing: [missingFrom(error)] };
     }
@@ -153,8 +155,12 @@ class NftablesBackend implements Backend {
     }
   }
 
-  async #run(argv: readonly [string, ...string[]], stdin?: Iterable<string>): Promise<{ stdout: string }> {
-    return this.#runner.run({ argv, timeoutMs: TIMEOUT_MS, ...(stdin ? { stdin } : {}) });
+  async #run(
+    argv: readonly [string, ...string[]],
+    stdin?: Iterable<string>,
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<{ stdout: string }> {
+    return this.#runner.run({ argv, timeoutMs, ...(stdin ? { stdin } : {}) });
   }
 }
 

@@ -8,8 +8,9 @@ export function missingFrom(error: unknown): string {
       return 'The program nft is not installed; install the package nftables (1.0.1 or newer).';
     case 'signal':
       return 'nft crashed in a trial run: a newer nft may have written tables that this one cannot read; install the same version as on the host.';
-    case 'exit':
     case 'timeout':
+      return `nft does not answer: ${error.message}`;
+    case 'exit':
     case 'cancelled':
       if (/Operation not permitted/.test(error.stderr)) {
         return 'nft may not change rules here; run as root, or with CAP_NET_ADMIN.';

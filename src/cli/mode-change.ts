@@ -23,7 +23,7 @@ export interface ModeChangeOptions {
   readonly mode: ProxyMode;
   /** Served by this process: all of them must have synced. */
   readonly families: readonly IpFamily[];
-  createBackend(mode: ProxyMode, family: IpFamily): Promise<Backend>;
+  readonly createBackend: (mode: ProxyMode, family: IpFamily) => Promise<Backend>;
   readonly log: Logger;
 }
 

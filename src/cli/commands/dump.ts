@@ -13,6 +13,8 @@ import { printingBackend } from '../dry-run.ts';
 import { CliError } from '../exit.ts';
 import { gatedExternalIPs } from '../external-ips.ts';
 import { addFlags } from '../flags.ts';
+import { logObserver } from '../log-observer.ts';
+import { missingNodeObserver } from '../missing-node.ts';
 import { nodeNameOf, ownAddresses } from '../node.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { createSource, logProblems, tapped } from '../source.ts';
@@ -74,6 +76,7 @@ async function dump({ options, notices }: Settings): Promise<readonly string[]> 
     backends: await Promise.all(backends),
     nodeAddresses: () => (here ? ownAddresses() : (proxy.cluster.node?.addresses ?? [])),
     log,
+    observers: [logObserver(log), missingNodeObserver(log, nodeName, () => proxy.cluster.node)],
     requiredKinds: ['Service', 'EndpointSlice', 'Node', 'ServiceCIDR'],
     observeFirst: false,
   });

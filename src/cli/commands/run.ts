@@ -19,6 +19,7 @@ import { CliError, FAILED } from '../exit.ts';
 import { gatedExternalIPs } from '../external-ips.ts';
 import { addFlags } from '../flags.ts';
 import { logObserver } from '../log-observer.ts';
+import { missingNodeObserver } from '../missing-node.ts';
 import { ModeChange } from '../mode-change.ts';
 import { nodeNameOf, ownAddresses } from '../node.ts';
 import { readSettings, type Settings } from '../settings.ts';
@@ -122,7 +123,11 @@ export async function run(settings: Settings): Promise<void> {
     backends,
     nodeAddresses: ownAddresses,
     log,
-    observers: [logObserver(log), ...(options.dryRun ? [] : [...servers.observers, udpFlows, modeChange])],
+    observers: [
+      logObserver(log),
+      missingNodeObserver(log, nodeName, () => proxy.cluster.node),
+      ...(options.dryRun ? [] : [...servers.observers, udpFlows, modeChange]),
+    ],
     requiredKinds: REQUIRED_KINDS,
     observeFirst: !options.dryRun,
   });
