@@ -185,6 +185,7 @@ describe.each(Object.keys(EXPECTED))('manifests/%s', (name) => {
         clusterCidr: ['10.244.0.0/16'],
         syncPeriod: 30_000,
         minSyncPeriod: 1_000,
+        oomScoreAdj: -997,
         conntrackMaxPerCore: expected.conntrackMaxPerCore,
       });
     });
