@@ -56,7 +56,7 @@ function absenceFrom(error: unknown): string | undefined {
   if (error.reason === 'missing') return `${tool} is not installed`;
   if (
     /ipvsadm/.test(tool) &&
-    /Protocol not available|Is IP Virtual Server|No such file/i.test(error.stderr)
+    /Protocol not available|IP Virtual Server|No such file/i.test(error.stderr)
   ) {
     return 'the kernel has no IPVS';
   }
