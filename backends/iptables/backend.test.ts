@@ -110,6 +110,23 @@ describe('on a machine', () => {
     );
   });
 
+  it('takes a counter that the other family has made meanwhile', async () => {
+    const answer: Answer = (line) => {
+      if (line === 'nfacct list') return '';
+      return line.startsWith('nfacct add') ? failure(1, 'nfacct: error: Device or resource busy') : undefined;
+    };
+    const backend = createIptablesBackend({ family: 'IPv6', runner: machine(answer) });
+    await backend.observe();
+    const diff = backend.diff({
+      full: true,
+      services: new Map(),
+      node: buildNodePlan({ family: 'IPv6', detector: { kind: 'none' }, serviceCIDRs: [] }),
+    });
+    const [first] = diff.steps;
+    expect(first?.argv.slice(0, 2)).toEqual(['nfacct', 'add']);
+    for (const step of diff.steps) await backend.apply(step);
+  });
+
   it('lets INVALID packets pass where conntrack is liberal, and sets nothing that is set', async () => {
     const answer: Answer = (line) =>
       /be_liberal$|route_localnet$/.test(line) && line.startsWith('sysctl') ? '1\n' : undefined;

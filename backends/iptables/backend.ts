@@ -159,7 +159,9 @@ class IptablesBackend implements Backend {
     try {
       await this.#tools.run(step.argv, step.stdin.length > 0 ? step.stdin : undefined);
     } catch (error) {
-      if (error instanceof ToolError) this.#remember(step, error);
+      if (!(error instanceof ToolError)) throw error;
+      if (isCounterThere(step, error)) return;
+      this.#remember(step, error);
       throw error;
     }
   }
@@ -189,4 +191,9 @@ class IptablesBackend implements Backend {
   #chainsPerInput(): number {
     return this.#tools.found?.variant === 'legacy' ? Number.POSITIVE_INFINITY : CHAINS_PER_INPUT;
   }
+}
+
+/** Both families make the counters, and the kernel calls one that exists busy. */
+function isCounterThere({ argv }: Step, { stderr }: ToolError): boolean {
+  return argv[0] === 'nfacct' && argv[1] === 'add' && /resource busy|File exists/i.test(stderr);
 }
