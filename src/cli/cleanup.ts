@@ -54,10 +54,7 @@ function absenceFrom(error: unknown): string | undefined {
   if (!(error instanceof ToolError)) return undefined;
   const [tool = ''] = error.argv;
   if (error.reason === 'missing') return `${tool} is not installed`;
-  if (
-    /ipvsadm/.test(tool) &&
-    /Protocol not available|IP Virtual Server|No such file/i.test(error.stderr)
-  ) {
+  if (/ipvsadm/.test(tool) && /Protocol not available|IP Virtual Server|No such file/i.test(error.stderr)) {
     return 'the kernel has no IPVS';
   }
   return undefined;
