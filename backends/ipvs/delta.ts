@@ -80,7 +80,7 @@ function compareRealServers(
   }
   for (const [server, options] of there?.servers ?? []) {
     if (wanted.servers.has(server)) continue;
-    if (drains(key)) {
+    if (drains(key, wanted)) {
       if (options !== DRAINING) go.push(`-e ${key} -r ${server} ${DRAINING}\n`);
       stillDraining.add(server);
     } else {

@@ -69,9 +69,12 @@ export function parseServerKey(key: string): FrontEndKey | undefined {
   return { address, protocol: flag === '-t' ? 'tcp' : flag === '-u' ? 'udp' : 'sctp', port };
 }
 
-/** Whether connections to it outlive a change: only TCP has an end that can be waited for. */
-export function drains(key: string): boolean {
-  return key.startsWith('-t ');
+/**
+ * Whether real servers that leave may keep their connections: only TCP has an end that can be waited for. dh sends
+ * all connections of a virtual server to one real server, and refuses them all while that one drains.
+ */
+export function drains(key: string, { options }: VirtualServer): boolean {
+  return key.startsWith('-t ') && !options.startsWith('-s dh');
 }
 
 export function socketAddress(address: string, port: number | string): string {

@@ -66,8 +66,12 @@ describe('a cluster IP', () => {
   });
 
   it('has the scheduler that is set, and the affinity of its Service', () => {
-    const { servers } = render({ affinitySeconds: 300 }, [], { scheduler: 'mh' });
-    expect(Object.keys(servers)).toEqual(['-t 10.96.0.10:80 -s mh -p 300 -b mh-port']);
+    const keys = (settings: IpvsSettings) =>
+      Object.keys(render({ affinitySeconds: 300 }, [], settings).servers);
+    expect(keys({ scheduler: 'lc' })).toEqual(['-t 10.96.0.10:80 -s lc -p 300']);
+    expect(keys({ scheduler: 'mh' })).toEqual(['-t 10.96.0.10:80 -s mh -p 300 -b mh-fallback,mh-port']);
+    expect(keys({ scheduler: 'mh', parity: true })).toEqual(['-t 10.96.0.10:80 -s mh -p 300 -b mh-port']);
+    expect(keys({ scheduler: 'sh' })).toEqual(['-t 10.96.0.10:80 -s sh -p 300 -b sh-fallback']);
   });
 
   it('refuses by having no real servers when there are no endpoints', () => {

@@ -65,8 +65,17 @@ function renderFrontEnd(
 function serverOptions(plan: ServicePlan, settings: IpvsSettings): string {
   const scheduler = settings.scheduler || DEFAULT_SCHEDULER;
   const persistent = plan.affinitySeconds > 0 ? ` -p ${plan.affinitySeconds}` : '';
-  // Without it mh gives every connection of a client the same endpoint: kube-proxy sets it too.
-  return `-s ${scheduler}${persistent}${scheduler === 'mh' ? ' -b mh-port' : ''}`;
+  const flags = schedulerFlags(scheduler, settings.parity ?? false);
+  return `-s ${scheduler}${persistent}${flags.length > 0 ? ` -b ${flags.join(',')}` : ''}`;
+}
+
+/**
+ * The port of a client counts for mh, as in kube-proxy. Schedulers that pick by hash pick real servers that drain as
+ * well, and then refuse; with the fallback, which kube-proxy leaves out, they pick another.
+ */
+function schedulerFlags(scheduler: string, parity: boolean): string[] {
+  if (scheduler === 'mh') return parity ? ['mh-port'] : ['mh-fallback', 'mh-port'];
+  return scheduler === 'sh' && !parity ? ['sh-fallback'] : [];
 }
 
 /** Whose endpoints a front end has, and which senders are dropped before them. */

@@ -127,6 +127,15 @@ describe('a change', () => {
     ]);
   });
 
+  it('under dh removes at once, as everyone would be refused meanwhile', () => {
+    const bench = new Bench({ scheduler: 'dh' });
+    bench.sync({ 'default/web': plansOf({}, ['10.244.2.2', '10.244.2.3']) }, true);
+    expect(bench.sync({ 'default/web': plansOf({}, ['10.244.2.3']) })).toEqual([
+      '$ ipvsadm -R',
+      '-d -t 10.96.0.10:80 -r 10.244.2.2:8080',
+    ]);
+  });
+
   it('takes a Service away from the traffic inwards', () => {
     const bench = new Bench();
     const kept = plansOf({ name: 'kept', clusterIPs: ['10.96.0.11'] }, ['10.244.2.2']);
