@@ -1,7 +1,7 @@
 /** Whether a rule's matches hold for a packet: iptables-extensions(8), as far as Service proxies use it. */
 import { canonicalCidr, cidrContains } from '../../net/ip.ts';
+import { type Flow, type WalkEnvironment, WalkError } from '../flow.ts';
 import { isLocal } from '../nft/field-values.ts';
-import { type Flow, type WalkEnvironment, WalkError } from '../nft/flow.ts';
 import type { Chance } from './chances.ts';
 import { firstValue, type Match, type Option } from './rule.ts';
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { WalkEnvironment, WalkedPacket } from '../nft/flow.ts';
+import type { WalkEnvironment, WalkedPacket } from '../flow.ts';
 import type { Outcome } from '../nft/walk.ts';
 import { parseRuleset } from './ruleset.ts';
 import { walk } from './walk.ts';

@@ -1,5 +1,5 @@
 /** What a rule does with a packet that it holds for. */
-import { type Flow, WalkError } from '../nft/flow.ts';
+import { type Flow, WalkError } from '../flow.ts';
 import { markOf } from './matches.ts';
 import { firstValue, type Target } from './rule.ts';
 

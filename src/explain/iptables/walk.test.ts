@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { WalkedPacket } from '../nft/flow.ts';
+import type { WalkedPacket } from '../flow.ts';
 import { distinctOutcomes } from '../nft/walk.ts';
 import { everyRun } from './chances.ts';
 import type { IptablesEnvironment } from './matches.ts';

@@ -3,9 +3,9 @@
  * `explain` shows. The order of things is the kernel's: hook by hook, and at each the tables by priority
  * (raw, mangle, nat for destinations, filter, security, nat for sources).
  */
-import { isLocal } from '../nft/field-values.ts';
-import { Flow, WalkError, type WalkedPacket } from '../nft/flow.ts';
+import { Flow, WalkError, type WalkedPacket } from '../flow.ts';
 import type { Outcome } from '../nft/walk.ts';
+import { followPath, NAT_END, type PathHook } from '../packet-path.ts';
 import { everyRun } from './chances.ts';
 import { holds, type IptablesEnvironment, type Scope } from './matches.ts';
 import type { Rule } from './rule.ts';
@@ -40,23 +40,14 @@ export function walk(ruleset: Ruleset, packet: WalkedPacket, environment: Iptabl
 
 type Action = Outcome['action'];
 
-const HOOKS = {
-  PREROUTING: ['raw', 'mangle', 'nat'],
-  INPUT: ['mangle', 'filter', 'security', 'nat'],
-  FORWARD: ['mangle', 'filter', 'security'],
-  OUTPUT: ['raw', 'mangle', 'nat', 'filter', 'security'],
-  POSTROUTING: ['mangle', 'nat'],
-} as const;
-
-type Hook = keyof typeof HOOKS;
-
-/** Which end of a connection a hook's nat chain decides on; each is decided once. */
-const NAT_END: Readonly<Partial<Record<Hook, 'source' | 'destination'>>> = {
-  PREROUTING: 'destination',
-  OUTPUT: 'destination',
-  INPUT: 'source',
-  POSTROUTING: 'source',
-};
+/** The tables that a hook goes through; their built-in chains have its name in capitals. */
+const TABLES = {
+  prerouting: ['raw', 'mangle', 'nat'],
+  input: ['mangle', 'filter', 'security', 'nat'],
+  forward: ['mangle', 'filter', 'security'],
+  output: ['raw', 'mangle', 'nat', 'filter', 'security'],
+  postrouting: ['mangle', 'nat'],
+} as const satisfies Record<PathHook, readonly string[]>;
 
 class Path {
   readonly #ruleset: Ruleset;
@@ -69,58 +60,28 @@ class Path {
   }
 
   follow(): Action {
-    const { flow } = this.#scope;
-    if (flow.inInterface !== '') return this.#hook('PREROUTING') ?? this.#routed();
-    this.#leave();
-    const stopped = this.#hook('OUTPUT');
-    if (stopped !== undefined) return stopped;
-    // Translation in OUTPUT has the packet routed again.
-    this.#leave();
-    const toItself = this.#isForNode();
-    return this.#hook('POSTROUTING') ?? (toItself ? this.#comeBack() : 'accept');
-  }
-
-  #routed(): Action {
-    if (this.#isForNode()) return this.#hook('INPUT') ?? 'accept';
-    this.#leave();
-    return this.#hook('FORWARD') ?? this.#hook('POSTROUTING') ?? 'accept';
-  }
-
-  /** Over the loopback interface; the connection is known by now, and its translation settled. */
-  #comeBack(): Action {
-    const { flow } = this.#scope;
-    flow.inInterface = 'lo';
-    flow.outInterface = '';
-    return this.#hook('PREROUTING') ?? this.#hook('INPUT') ?? 'accept';
-  }
-
-  #leave(): void {
     const { flow, environment } = this.#scope;
-    flow.outInterface = this.#isForNode() ? 'lo' : (environment.outInterface?.(flow.destination) ?? '');
-  }
-
-  #isForNode(): boolean {
-    return isLocal(this.#scope.flow.destination, this.#scope.environment.localAddresses);
+    return followPath(flow, environment, (hook) => this.#hook(hook));
   }
 
   /** What ends the packet's way at a hook; `undefined` when nothing does. */
-  #hook(hook: Hook): 'drop' | 'reject' | undefined {
-    for (const table of HOOKS[hook]) {
+  #hook(hook: PathHook): 'drop' | 'reject' | undefined {
+    for (const table of TABLES[hook]) {
       const end = table === 'nat' ? NAT_END[hook] : undefined;
       if (end !== undefined && this.#settled.has(end)) continue;
-      const result = this.#builtIn(table, hook);
+      const result = this.#builtIn(table, hook.toUpperCase());
       if (end !== undefined) this.#settled.add(end);
       if (result !== 'accept') return result;
     }
     return undefined;
   }
 
-  #builtIn(table: string, hook: Hook): Action {
-    const chain = this.#ruleset.get(table)?.get(hook);
+  #builtIn(table: string, name: string): Action {
+    const chain = this.#ruleset.get(table)?.get(name);
     if (chain === undefined) return 'accept';
-    const result = this.#chain(table, hook, 0);
+    const result = this.#chain(table, name, 0);
     if (result !== undefined) return result;
-    if (chain.policy === 'drop') this.#scope.flow.trace.push(`${table} ${hook}: policy drop`);
+    if (chain.policy === 'drop') this.#scope.flow.trace.push(`${table} ${name}: policy drop`);
     return chain.policy ?? 'accept';
   }
 

@@ -5,12 +5,12 @@
  * has translated goes through OUTPUT and POSTROUTING.
  */
 import { cidrContains } from '../../net/ip.ts';
+import { type Endpoint, Flow, type WalkEnvironment, WalkError, type WalkedPacket } from '../flow.ts';
 import { holds, type Scope } from '../iptables/matches.ts';
 import type { Match, Rule } from '../iptables/rule.ts';
 import type { Ruleset } from '../iptables/ruleset.ts';
 import { isExtension, run } from '../iptables/targets.ts';
 import { isLocal } from '../nft/field-values.ts';
-import { type Endpoint, Flow, type WalkEnvironment, WalkError, type WalkedPacket } from '../nft/flow.ts';
 
 /** One family's share of the kernel. */
 export interface IpvsKernel {

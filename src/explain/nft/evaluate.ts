@@ -2,9 +2,9 @@
 import type { Comparison, Expression, MatchStatement } from '../../../backends/nftables/syntax/ast.ts';
 import { expressionTypes } from '../../../backends/nftables/syntax/fields.ts';
 import type { Table } from '../../../backends/nftables/syntax/model.ts';
+import { type Flow, type WalkEnvironment, WalkError } from '../flow.ts';
 import type { Choose } from './choices.ts';
 import { fieldFlags, fieldValue } from './field-values.ts';
-import { type Flow, type WalkEnvironment, WalkError } from './flow.ts';
 import type { Finders } from './lookup.ts';
 
 /** What rules of one table are evaluated against. */

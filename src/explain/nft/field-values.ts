@@ -1,6 +1,6 @@
 /** What the packet answers when a rule asks for a field. */
-import type { Flow, Tuple, WalkEnvironment } from './flow.ts';
-import { WalkError } from './flow.ts';
+import type { Flow, Tuple, WalkEnvironment } from '../flow.ts';
+import { WalkError } from '../flow.ts';
 
 type Value = (flow: Flow, environment: WalkEnvironment) => string | undefined;
 

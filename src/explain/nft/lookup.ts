@@ -3,7 +3,7 @@ import type { Element, Lookup } from '../../../backends/nftables/syntax/ast.ts';
 import { type Interval, parseInterval } from '../../../backends/nftables/syntax/interval.ts';
 import type { NamedSet, Table } from '../../../backends/nftables/syntax/model.ts';
 import { type DataType, isOrdered } from '../../../backends/nftables/syntax/types.ts';
-import { WalkError } from './flow.ts';
+import { WalkError } from '../flow.ts';
 
 /** Finds what a key leads to: an empty string in a set; `undefined` when it is not there. */
 export type Finder = (key: readonly string[]) => string | undefined;

@@ -2,8 +2,8 @@
 import type { Rule, Statement } from '../../../backends/nftables/syntax/ast.ts';
 import { verdictTarget } from '../../../backends/nftables/syntax/elements.ts';
 import { expressionTypes } from '../../../backends/nftables/syntax/fields.ts';
+import { WalkError } from '../flow.ts';
 import { evaluate, holds, type Scope } from './evaluate.ts';
-import { WalkError } from './flow.ts';
 import { translate } from './translate.ts';
 
 /** What became of the packet; `undefined`: the chain has nothing more to say, and the calling one goes on. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parseListing } from '../../../backends/nftables/syntax/listing.ts';
-import type { WalkEnvironment, WalkedPacket } from './flow.ts';
+import type { WalkEnvironment, WalkedPacket } from '../flow.ts';
 import { type Outcome, walk } from './walk.ts';
 
 /**

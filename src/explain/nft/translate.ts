@@ -1,7 +1,7 @@
 /** Address translation, which connection tracking then applies to the whole connection. */
 import type { Expression, Statement } from '../../../backends/nftables/syntax/ast.ts';
+import { type Flow, WalkError } from '../flow.ts';
 import { evaluate, type Scope } from './evaluate.ts';
-import { type Flow, WalkError } from './flow.ts';
 
 type NatStatement = Extract<Statement, { kind: 'nat' }>;
 

@@ -2,8 +2,8 @@ import { describe, expect, it, test } from 'vitest';
 import { NORMAL_FIELDS } from '../../../backends/nftables/syntax/fields.ts';
 import { parseListing } from '../../../backends/nftables/syntax/listing.ts';
 import { Ruleset } from '../../../backends/nftables/syntax/ruleset.ts';
+import type { WalkEnvironment, WalkedPacket } from '../flow.ts';
 import { WALKED_FIELDS } from './field-values.ts';
-import type { WalkEnvironment, WalkedPacket } from './flow.ts';
 import { distinctOutcomes, type Outcome, walk } from './walk.ts';
 
 const NODE: WalkEnvironment = {

@@ -2,15 +2,13 @@
  * Where a packet ends up by the rules alone: the second opinion on what a back end renders, and what `explain`
  * shows.
  *
- * The order of things is the kernel's: hooks first, then priority. A packet from elsewhere meets prerouting, then
- * routing (by its destination after translation), then input or forward and postrouting; one of the node's own
- * meets output, routing and postrouting, and if it is for the node itself prerouting and input after that.
+ * The order of things is the kernel's: hooks first (`packet-path.ts`), then priority.
  */
-import type { Hook, TableModel } from '../../../backends/nftables/syntax/model.ts';
+import type { TableModel } from '../../../backends/nftables/syntax/model.ts';
+import { type Endpoint, Flow, type SetUpdate, type WalkEnvironment, type WalkedPacket } from '../flow.ts';
+import { followPath, NAT_END, type PathHook } from '../packet-path.ts';
 import { type Choose, everyRun } from './choices.ts';
 import type { Scope } from './evaluate.ts';
-import { isLocal } from './field-values.ts';
-import { type Endpoint, Flow, type SetUpdate, type WalkEnvironment, type WalkedPacket } from './flow.ts';
 import { chainsAt, type HookedChain } from './hooks.ts';
 import { Finders } from './lookup.ts';
 import { runChain } from './rules.ts';
@@ -85,14 +83,6 @@ function walkOnce(
 
 type Action = Outcome['action'];
 
-/** Which end of a connection a hook's nat chains decide on; each is decided once. */
-const NAT_END: Readonly<Partial<Record<Hook, 'source' | 'destination'>>> = {
-  prerouting: 'destination',
-  output: 'destination',
-  input: 'source',
-  postrouting: 'source',
-};
-
 class Path {
   readonly #ruleset: TableModel;
   readonly #scope: Omit<Scope, 'table'>;
@@ -113,42 +103,12 @@ class Path {
   }
 
   follow(): Action {
-    const { flow } = this.#scope;
-    if (flow.inInterface !== '') return this.#hook('prerouting') ?? this.#routed();
-    this.#leave();
-    const stopped = this.#hook('output');
-    if (stopped !== undefined) return stopped;
-    // Translation in output has the packet routed again.
-    this.#leave();
-    const toItself = this.#isForNode();
-    return this.#hook('postrouting') ?? (toItself ? this.#comeBack() : 'accept');
-  }
-
-  #routed(): Action {
-    if (this.#isForNode()) return this.#hook('input') ?? 'accept';
-    this.#leave();
-    return this.#hook('forward') ?? this.#hook('postrouting') ?? 'accept';
-  }
-
-  /** Over the loopback interface; the connection is known by now, and its translation settled. */
-  #comeBack(): Action {
-    const { flow } = this.#scope;
-    flow.inInterface = 'lo';
-    flow.outInterface = '';
-    return this.#hook('prerouting') ?? this.#hook('input') ?? 'accept';
-  }
-
-  #leave(): void {
     const { flow, environment } = this.#scope;
-    flow.outInterface = this.#isForNode() ? 'lo' : (environment.outInterface?.(flow.destination) ?? '');
-  }
-
-  #isForNode(): boolean {
-    return isLocal(this.#scope.flow.destination, this.#scope.environment.localAddresses);
+    return followPath(flow, environment, (hook) => this.#hook(hook));
   }
 
   /** What ends the packet's way at a hook; `undefined` when nothing does. */
-  #hook(hook: Hook): 'drop' | 'reject' | undefined {
+  #hook(hook: PathHook): 'drop' | 'reject' | undefined {
     const { flow } = this.#scope;
     const end = NAT_END[hook];
     const alreadySettled = end !== undefined && this.#settled.has(end);

@@ -1,7 +1,7 @@
 /** A connection's first packet on its way through the hooks. */
-import type { IpFamily } from '../../cluster/values.ts';
-import { familyOf } from '../../net/ip.ts';
-import type { NodeFacts, Packet } from '../../plan/verdict.ts';
+import type { IpFamily } from '../cluster/values.ts';
+import { familyOf } from '../net/ip.ts';
+import type { NodeFacts, Packet } from '../plan/verdict.ts';
 
 /** The first packet of a connection, as `verdict` takes it, with what only rules may look at. */
 export interface WalkedPacket extends Packet {
