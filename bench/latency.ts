@@ -31,6 +31,8 @@ const { values } = parseArgs({
   },
 });
 const CONNECTIONS = Number(values.connections);
+/** The modes take turns so often, each making its share of the connections: what slows the machine slows all. */
+const TURNS = 8;
 const ENDPOINT = '10.199.0.1';
 const PORT = 8080;
 const runner = createRunner();
@@ -74,16 +76,36 @@ async function connectOnce(host: string): Promise<number> {
   return seconds;
 }
 
-/** Medians of connections made in turns, so that what slows the machine slows all of them. */
-async function measure(indices: readonly number[]): Promise<number[]> {
+/** Seconds that connections to each of these Services took, made in turns. */
+async function measure(indices: readonly number[], connections: number): Promise<number[][]> {
   const times = indices.map((): number[] => []);
-  for (let round = -20; round < CONNECTIONS; round++) {
+  for (let round = -20; round < connections; round++) {
     for (const [position, index] of indices.entries()) {
       const seconds = await connectOnce(clusterIP(index));
       if (round >= 0) times[position]?.push(seconds);
     }
   }
-  return times.map(median);
+  return times;
+}
+
+/** All modes at one size, each programmed anew at each of its turns. */
+async function measureSize(services: number): Promise<Latency[]> {
+  const times = new Map(Object.keys(MODES).map((mode) => [mode, [[], [], []] as number[][]]));
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const [mode, create] of Object.entries(MODES)) {
+      console.error(`${services.toLocaleString('en')} Services, ${mode}, turn ${turn + 1} of ${TURNS} …`);
+      const backend = create();
+      await apply(backend, services);
+      const indices = [0, services >> 1, services - 1];
+      const measured = await measure(indices, Math.ceil(CONNECTIONS / TURNS));
+      for (const [position, seconds] of measured.entries()) times.get(mode)?.[position]?.push(...seconds);
+      await backend.cleanup();
+    }
+  }
+  return Array.from(times, ([mode, positions]) => {
+    const [first = 0, middle = 0, last = 0] = positions.map(median);
+    return { mode, services, first, middle, last };
+  });
 }
 
 function print(results: readonly Latency[]): void {
@@ -114,15 +136,12 @@ async function main(): Promise<void> {
   const server = createServer((socket) => socket.on('error', () => undefined)).listen(PORT, ENDPOINT);
   await once(server, 'listening');
   const results: Latency[] = [];
+  // The first thousand connections of a process take longer, whatever the rules.
+  await apply(createNftablesBackend({ family: 'IPv4', runner }), 1);
+  await measure([0], 1000);
+  await createNftablesBackend({ family: 'IPv4', runner }).cleanup();
   for (const services of values.sizes.split(',').map(Number)) {
-    for (const [mode, create] of Object.entries(MODES)) {
-      console.error(`${services.toLocaleString('en')} Services, ${mode} …`);
-      const backend = create();
-      await apply(backend, services);
-      const [first = 0, middle = 0, last = 0] = await measure([0, services >> 1, services - 1]);
-      results.push({ mode, services, first, middle, last });
-      await backend.cleanup();
-    }
+    results.push(...(await measureSize(services)));
   }
   server.close();
   print(results);

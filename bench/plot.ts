@@ -14,6 +14,7 @@ const LEFT = 70;
 const RIGHT = 170;
 const TOP = 40;
 const BOTTOM = 50;
+const LINE_HEIGHT = 14;
 const COLOURS = ['#c0392b', '#d68910', '#1f618d', '#117a65'];
 
 /** Connection time to the last Service over the number of Services, both axes logarithmic. */
@@ -39,8 +40,9 @@ export function plotLatency(results: readonly Latency[]): string {
       text(LEFT - 8, y(tick) + 4, tick.toLocaleString('en'), 'end'),
     );
   }
+  const labels: { mode: string; at: number; colour: string }[] = [];
   for (const [index, mode] of [...new Set(results.map((result) => result.mode))].entries()) {
-    const colour = COLOURS[index % COLOURS.length];
+    const colour = COLOURS[index % COLOURS.length] ?? '#333';
     const points = results
       .filter((result) => result.mode === mode)
       .sort((a, b) => a.services - b.services)
@@ -50,8 +52,14 @@ export function plotLatency(results: readonly Latency[]): string {
       ...points.map(
         (point) => `<circle cx="${round(point.x)}" cy="${round(point.y)}" r="3" fill="${colour}"/>`,
       ),
-      text(WIDTH - RIGHT + 10, (points.at(-1)?.y ?? 0) + 4, mode, 'start', colour),
     );
+    labels.push({ mode, colour, at: (points.at(-1)?.y ?? 0) + 4 });
+  }
+  // Lines may end in one place; their names must not.
+  let lowest = Number.NEGATIVE_INFINITY;
+  for (const { mode, colour, at } of labels.sort((a, b) => a.at - b.at)) {
+    lowest = Math.max(at, lowest + LINE_HEIGHT);
+    lines.push(text(WIDTH - RIGHT + 10, lowest, mode, 'start', colour));
   }
   return `${[...lines, '</svg>'].join('\n')}\n`;
 }
