@@ -41,7 +41,8 @@ export class NodeProxy {
 
   constructor(given: NodeProxyOptions) {
     this.#given = given;
-    this.cluster = new Cluster(given.requiredKinds ? { requiredKinds: given.requiredKinds } : {});
+    const { nodeName, requiredKinds } = given;
+    this.cluster = new Cluster({ nodeName, ...(requiredKinds ? { requiredKinds } : {}) });
     this.reconciler = new Reconciler({
       backends: given.backends,
       feed: this.cluster,
@@ -111,6 +112,7 @@ export class NodeProxy {
       this.cluster.serviceCIDRs(),
       this.#given.nodeAddresses(),
       family,
+      this.cluster.claimedNodeAddresses(),
     );
   }
 }

@@ -18,10 +18,9 @@ export class RestoreStep implements Step {
   readonly stdin: Input;
   readonly #origin: Origin | undefined;
 
-  /** The input begins with the command as a comment: printed, it tells which family's tool would read it. */
   constructor(argv: readonly [string, ...string[]], input: Input, origin?: Origin) {
     this.argv = argv;
-    this.stdin = [`# ${argv.join(' ')}\n`, ...input];
+    this.stdin = [...input];
     this.#origin = origin;
   }
 

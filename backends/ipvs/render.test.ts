@@ -193,6 +193,22 @@ describe('an external address', () => {
     ]);
   });
 
+  it('of another Node is not put on the dummy link, so that this node reaches that one, and named', () => {
+    const { servers, addresses, sets, problems } = render(
+      { externalIPs: ['172.30.0.12', '203.0.113.9'], loadBalancerIPs: ['172.30.0.13'] },
+      [],
+      {},
+      { claimedNodeAddresses: ['172.30.0.12', '172.30.0.13'] },
+    );
+    expect(Object.keys(servers)).toContain('-t 172.30.0.12:80 -s rr');
+    expect(addresses).toEqual(['10.96.0.10', '203.0.113.9']);
+    expect(sets['KUBE-IPVS-IPS']).toEqual(['10.96.0.10', '203.0.113.9']);
+    expect(problems).toEqual([
+      'status.loadBalancer.ingress: 172.30.0.13 is an address of another Node: it is not put on the dummy link, so that this node still reaches that one',
+      'spec.externalIPs: 172.30.0.12 is an address of another Node: it is not put on the dummy link, so that this node still reaches that one',
+    ]);
+  });
+
   it('that is excluded is left alone, and named', () => {
     const settings = { excludeCIDRs: ['203.0.113.0/24'] };
     const { servers, addresses, sets, problems } = render({ externalIPs: ['203.0.113.9'] }, [], settings);

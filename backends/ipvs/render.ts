@@ -56,7 +56,7 @@ function renderFrontEnd(
   }
   if (drop !== undefined) out.entry(drop, entry);
   if (frontEnd.allowedSources) renderSources(plan, entry, frontEnd.allowedSources, out);
-  if (frontEnd.kind !== 'nodePort' && !isOnAnotherLink(address, context)) {
+  if (frontEnd.kind !== 'nodePort' && !isOnAnotherLink(address, context) && !isOfANode(address, context)) {
     out.addresses.add(address);
     out.entry('KUBE-IPVS-IPS', address);
   }
@@ -158,25 +158,37 @@ function isOnAnotherLink(address: string, { node }: RenderContext): boolean {
   return node.localAddresses?.includes(address) ?? false;
 }
 
+/** On the dummy link such an address would cut this node off from that one (kubernetes/kubernetes#127410). */
+function isOfANode(address: string, { node }: RenderContext): boolean {
+  return node.claimedNodeAddresses?.includes(address) ?? false;
+}
+
 /** What of a Service is left out, and why: for people. */
 export function problemsOf(plans: readonly ServicePlan[], context: RenderContext): Problem[] {
   const problems = new Map<string, Problem>();
   for (const plan of plans) {
     for (const { kind, address } of plan.frontEnds) {
       if (kind === 'nodePort') continue;
-      const cidr = excludedBy(address, context);
-      const message =
-        cidr !== undefined
-          ? `${address} is in ${cidr}, which is excluded from IPVS: this address is not served`
-          : isOnAnotherLink(address, context)
-            ? `${address} is an address of this node: it is served, and not put on the dummy link`
-            : undefined;
+      const message = problemWith(address, context);
       if (message !== undefined) {
         problems.set(address, { object: `Service ${plan.service}`, field: FIELDS[kind], message });
       }
     }
   }
   return [...problems.values()];
+}
+
+function problemWith(address: string, context: RenderContext): string | undefined {
+  const cidr = excludedBy(address, context);
+  if (cidr !== undefined)
+    return `${address} is in ${cidr}, which is excluded from IPVS: this address is not served`;
+  if (isOnAnotherLink(address, context)) {
+    return `${address} is an address of this node: it is served, and not put on the dummy link`;
+  }
+  if (isOfANode(address, context)) {
+    return `${address} is an address of another Node: it is not put on the dummy link, so that this node still reaches that one`;
+  }
+  return undefined;
 }
 
 const FIELDS = {

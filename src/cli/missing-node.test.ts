@@ -3,7 +3,15 @@ import type { NodeValue } from '../cluster/values.ts';
 import type { SyncReport } from '../reconcile/observer.ts';
 import { missingNodeObserver } from './missing-node.ts';
 
-const NODE: NodeValue = { kind: 'Node', name: 'n1', addresses: [], podCIDRs: [], zone: '', leaving: false };
+const NODE: NodeValue = {
+  kind: 'Node',
+  name: 'n1',
+  addresses: [],
+  allAddresses: [],
+  podCIDRs: [],
+  zone: '',
+  leaving: false,
+};
 const REPORT: SyncReport = {
   family: 'IPv4',
   full: true,

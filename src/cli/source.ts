@@ -14,16 +14,17 @@ export interface ChosenSource extends Source {
 }
 
 /**
- * `--manifests`, or an API server. Rejects for what no retry can mend. `watch`: changes are wanted, not only what
- * is there now. `hooks` are told of what passes between this program and an API server.
+ * `--manifests`, or an API server. Rejects for what no retry can mend. `nodeName`: the Node to
+ * report; IPVS mode needs to know all of them. `watch`: changes are wanted, not only what is there now. `hooks` are told of what passes between this program and an API server.
  */
 export async function createSource(
-  options: Pick<Options, 'manifests' | 'kubeconfig' | 'master'>,
-  nodeName: string,
+  options: Pick<Options, 'manifests' | 'kubeconfig' | 'master' | 'proxyMode'>,
+  ownNode: string,
   watch: boolean,
   log: Logger,
   hooks: ApiHooks = {},
 ): Promise<ChosenSource> {
+  const nodeName = options.proxyMode === 'ipvs' ? undefined : ownNode;
   if (options.manifests !== '') {
     const { createManifestsSource } = await import('../source/manifests/manifests-source.ts');
     return createManifestsSource({ path: options.manifests, nodeName, watch, log });

@@ -4,7 +4,7 @@ import type { ObjectKey } from './values.ts';
 export interface ClusterChanges {
   /** Services that came, went or changed, and those whose endpoints did. */
   readonly services: ReadonlySet<ObjectKey>;
-  /** The own Node came, went or changed. */
+  /** The own Node came, went or changed, or Services came to ask for addresses of Nodes, or ceased to. */
   readonly node: boolean;
   readonly serviceCIDRs: boolean;
   /**

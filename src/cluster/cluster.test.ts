@@ -61,7 +61,15 @@ function slice(name: string, serviceName: string, fields: Partial<SliceValue> = 
 }
 
 function node(name: string, zone = ''): NodeValue {
-  return { kind: 'Node', name, addresses: ['172.30.0.11'], podCIDRs: [], zone, leaving: false };
+  return {
+    kind: 'Node',
+    name,
+    addresses: ['172.30.0.11'],
+    allAddresses: ['172.30.0.11'],
+    podCIDRs: [],
+    zone,
+    leaving: false,
+  };
 }
 
 function serviceCidr(name: string, ...cidrs: string[]): ServiceCidrValue {
@@ -302,8 +310,8 @@ const SERVICES = ['a', 'b', 'c'];
 const SLICES = ['s-1', 's-2', 's-3', 's-4'];
 
 const anyService = fc
-  .tuple(fc.constantFrom(...SERVICES), fc.nat(1))
-  .map(([name, affinitySeconds]) => service(name, { affinitySeconds }));
+  .tuple(fc.constantFrom(...SERVICES), fc.nat(1), fc.subarray(['172.30.0.11', '203.0.113.9']))
+  .map(([name, affinitySeconds, externalIPs]) => service(name, { affinitySeconds, externalIPs }));
 const anySlice = fc
   .tuple(fc.constantFrom(...SLICES), fc.constantFrom(...SERVICES, 'headless'), fc.nat(2), fc.nat(2))
   .map(([name, owner, host, lastChangeAt]) =>
@@ -347,9 +355,13 @@ function rulesOf(cluster: Cluster): Map<ObjectKey, unknown> {
   );
 }
 
+function nodesOf(cluster: Cluster): unknown {
+  return { own: cluster.node, claimed: cluster.claimedNodeAddresses() };
+}
+
 function stateOf(cluster: Cluster): unknown {
   const slices = [...SERVICES, 'headless'].map((name) => cluster.slicesOf(`default/${name}`));
-  return { rules: rulesOf(cluster), slices, node: cluster.node, cidrs: cluster.serviceCIDRs() };
+  return { rules: rulesOf(cluster), slices, node: nodesOf(cluster), cidrs: cluster.serviceCIDRs() };
 }
 
 describe('any sequence of reports', () => {
@@ -358,7 +370,7 @@ describe('any sequence of reports', () => {
       fc.property(fc.array(operation, { maxLength: 30 }), (operations) => {
         const cluster = new Cluster();
         for (const operate of operations) {
-          const before = { rules: rulesOf(cluster), node: cluster.node, cidrs: cluster.serviceCIDRs() };
+          const before = { rules: rulesOf(cluster), node: nodesOf(cluster), cidrs: cluster.serviceCIDRs() };
           operate(cluster);
           const after = rulesOf(cluster);
           const changed = [...new Set([...before.rules.keys(), ...after.keys()])].filter(
@@ -366,7 +378,7 @@ describe('any sequence of reports', () => {
           );
           const changes = cluster.takeChanges();
           expect([...changes.services].sort()).toEqual(changed.sort());
-          expect(changes.node).toBe(JSON.stringify(before.node) !== JSON.stringify(cluster.node));
+          expect(changes.node).toBe(JSON.stringify(before.node) !== JSON.stringify(nodesOf(cluster)));
           expect(changes.serviceCIDRs).toBe(
             JSON.stringify(before.cidrs) !== JSON.stringify(cluster.serviceCIDRs()),
           );
@@ -417,5 +429,49 @@ describe('any sequence of reports', () => {
         expect(stateOf(piecemeal)).toEqual(stateOf(straight));
       }),
     );
+  });
+});
+
+describe('addresses of Nodes that Services ask for', () => {
+  const other = (name: string, ...addresses: string[]): NodeValue => ({
+    ...node(name),
+    allAddresses: addresses,
+  });
+
+  it('are known while a Node and a Service have them', () => {
+    const cluster = new Cluster({ requiredKinds: [], nodeName: 'node1' });
+    const taken = (): boolean => cluster.takeChanges().node;
+    cluster.upsert(node('node1'));
+    expect(taken()).toBe(true);
+
+    cluster.upsert(other('node2', '172.30.0.12', '198.51.100.2'));
+    cluster.upsert(other('node3', '172.30.0.13'));
+    expect(taken()).toBe(false);
+
+    cluster.upsert(service('web', { externalIPs: ['172.30.0.13', '203.0.113.9'] }));
+    cluster.upsert(service('api', { loadBalancerIPs: ['198.51.100.2'], externalIPs: ['198.51.100.2'] }));
+    expect(cluster.claimedNodeAddresses()).toEqual(['172.30.0.13', '198.51.100.2']);
+    expect(taken()).toBe(true);
+
+    cluster.upsert(service('more', { externalIPs: ['172.30.0.13'] }));
+    cluster.remove('Service', 'default/web');
+    expect(cluster.claimedNodeAddresses()).toEqual(['172.30.0.13', '198.51.100.2']);
+    expect(taken()).toBe(false);
+
+    cluster.upsert(other('node2', '172.30.0.12'));
+    expect(cluster.claimedNodeAddresses()).toEqual(['172.30.0.13']);
+    expect(taken()).toBe(true);
+
+    cluster.replace('Node', keyed(node('node1')));
+    expect(cluster.claimedNodeAddresses()).toEqual([]);
+    expect(taken()).toBe(true);
+  });
+
+  it('do not make another Node the own one', () => {
+    const cluster = new Cluster({ requiredKinds: [], nodeName: 'node2' });
+    cluster.replace('Node', keyed(node('node1', 'z1'), node('node2', 'z2')));
+    expect(cluster.node?.zone).toBe('z2');
+    cluster.remove('Node', 'node2');
+    expect(cluster.node).toBeUndefined();
   });
 });

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { compareText, disjointCidrs } from '../net/ip.ts';
 import type { SourceSink, SourceStatus } from '../source/source.ts';
 import { type ClusterChanges, PendingChanges } from './changes.ts';
+import { NodeAddressClaims } from './node-addresses.ts';
 import type { Problem } from './project/project.ts';
 import {
   type ClusterValue,
@@ -21,6 +22,8 @@ import {
 export interface ClusterOptions {
   /** Kinds that must have been listed before `synced`; default Services and EndpointSlices. */
   readonly requiredKinds?: readonly ValueKind[];
+  /** Which Node is the own one; needed where the source reports others as well. */
+  readonly nodeName?: string;
 }
 
 const KINDS: readonly ValueKind[] = ['Service', 'EndpointSlice', 'Node', 'ServiceCIDR'];
@@ -40,12 +43,16 @@ export class Cluster implements SourceSink {
   readonly #unlisted: Set<ValueKind>;
   readonly #listeners = new Set<() => void>();
   readonly #pending = new PendingChanges();
+  readonly #claims = new NodeAddressClaims();
+  readonly #nodeName: string | undefined;
   #node: NodeValue | undefined;
   #cidrs: readonly string[] = [];
+  #claimed = this.#claims.claimed();
   #changed = false;
 
   constructor(options: ClusterOptions = {}) {
     this.#unlisted = new Set(options.requiredKinds ?? ['Service', 'EndpointSlice']);
+    this.#nodeName = options.nodeName;
   }
 
   /** Every required kind has been listed: what is not here is not in the cluster. */
@@ -73,9 +80,17 @@ export class Cluster implements SourceSink {
     return [...slices.values()].sort((a, b) => compareText(a.name, b.name));
   }
 
-  /** The Node the source reports: the one this proxy runs on, or works for. */
+  /** The Node this proxy runs on, or works for. */
   get node(): NodeValue | undefined {
     return this.#node;
+  }
+
+  /**
+   * Addresses of Nodes, as far as the source reports them, that Services have as external or load-balancer
+   * addresses. Sorted, both families.
+   */
+  claimedNodeAddresses(): readonly string[] {
+    return this.#claimed;
   }
 
   /** The networks of every ServiceCIDR, sorted, without those another one covers. */
@@ -162,14 +177,13 @@ export class Cluster implements SourceSink {
   #put(key: ObjectKey, value: ClusterValue): void {
     switch (value.kind) {
       case 'Service':
-        if (isDeepStrictEqual(this.#services.get(key), value)) return;
-        this.#services.set(key, value);
-        this.#touch(key);
+        this.#putService(key, value);
         return;
       case 'EndpointSlice':
         this.#putSlice(key, value);
         return;
       case 'Node':
+        this.#claims.node(this.#nodes.get(key), value);
         this.#nodes.set(key, value);
         return;
       case 'ServiceCIDR':
@@ -185,9 +199,19 @@ export class Cluster implements SourceSink {
       this.#slices.delete(key);
       this.#unlink(key, slice);
       this.#touchOwner(slice, 0);
-    } else if (this.#known(kind).delete(key) && kind === 'Service') {
-      this.#touch(key);
+      return;
     }
+    if (kind === 'Service') this.#claims.service(this.#services.get(key), undefined);
+    if (kind === 'Node') this.#claims.node(this.#nodes.get(key), undefined);
+    if (this.#known(kind).delete(key) && kind === 'Service') this.#touch(key);
+  }
+
+  #putService(key: ObjectKey, service: ServiceValue): void {
+    const before = this.#services.get(key);
+    if (isDeepStrictEqual(before, service)) return;
+    this.#claims.service(before, service);
+    this.#services.set(key, service);
+    this.#touch(key);
   }
 
   #putSlice(key: ObjectKey, slice: SliceValue): void {
@@ -227,18 +251,27 @@ export class Cluster implements SourceSink {
   #settle(kind: ValueKind): void {
     if (kind === 'Node') this.#settleNode();
     if (kind === 'ServiceCIDR') this.#settleCidrs();
+    if (kind === 'Node' || kind === 'Service') this.#settleClaims();
     if (!this.#changed) return;
     this.#changed = false;
     for (const listener of this.#listeners) listener();
   }
 
   #settleNode(): void {
-    // A source reports one Node. While it is exchanged there may be two: which one is meant must not
-    // depend on which was told first.
-    const [name] = [...this.#nodes.keys()].sort(compareText);
+    // Without a name a source reports one Node. While it is exchanged there may be two: which one is meant must
+    // not depend on which was told first.
+    const name = this.#nodeName ?? [...this.#nodes.keys()].sort(compareText)[0];
     const node = name === undefined ? undefined : this.#nodes.get(name);
     if (isDeepStrictEqual(node, this.#node)) return;
     this.#node = node;
+    this.#pending.node();
+    this.#changed = true;
+  }
+
+  #settleClaims(): void {
+    const claimed = this.#claims.claimed();
+    if (claimed === this.#claimed) return;
+    this.#claimed = claimed;
     this.#pending.node();
     this.#changed = true;
   }

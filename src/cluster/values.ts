@@ -91,6 +91,8 @@ export interface NodeValue {
   readonly name: string;
   /** Primary addresses: first InternalIP (else ExternalIP), then the first of the other family. */
   readonly addresses: readonly string[];
+  /** Every InternalIP and ExternalIP, in the order of the API. */
+  readonly allAddresses: readonly string[];
   readonly podCIDRs: readonly string[];
   /** Label `topology.kubernetes.io/zone`; empty when absent. */
   readonly zone: string;

@@ -17,6 +17,7 @@ const NODE: NodeValue = {
   kind: 'Node',
   name: 'node-a',
   addresses: ['192.0.2.10', '2001:db8::10'],
+  allAddresses: ['192.0.2.10', '2001:db8::10'],
   podCIDRs: ['10.244.1.0/24', 'fd00:10:244:1::/64'],
   zone: 'z1',
   leaving: false,

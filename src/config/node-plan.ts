@@ -51,8 +51,9 @@ export function primaryAddress(
 }
 
 /**
- * What one family's rules need to know beside the Services: `serviceCIDRs` and `nodeAddresses` (of all
- * interfaces) are canonical and may be of both families. Equal input in any order gives equal output.
+ * What one family's rules need to know beside the Services: `serviceCIDRs`, `nodeAddresses` (of all interfaces) and
+ * `claimedNodeAddresses` (see `NodePlan`) are canonical and may be of both families. Equal input in any order gives
+ * equal output.
  */
 export function nodePlan(
   options: Options,
@@ -60,6 +61,7 @@ export function nodePlan(
   serviceCIDRs: Iterable<string>,
   nodeAddresses: readonly string[],
   family: IpFamily,
+  claimedNodeAddresses: readonly string[] = [],
 ): NodePlan {
   return {
     family,
@@ -67,7 +69,12 @@ export function nodePlan(
     masqueradeAll: options.masqueradeAll,
     masqueradeBit: options.masqueradeBit,
     nodePortAddresses: nodePortAddresses(options, node, nodeAddresses, family),
-    ...(options.proxyMode === 'ipvs' ? { localAddresses: localAddresses(nodeAddresses, family) } : {}),
+    ...(options.proxyMode === 'ipvs'
+      ? {
+          localAddresses: localAddresses(nodeAddresses, family),
+          claimedNodeAddresses: claimedNodeAddresses.filter((address) => familyOf(address) === family),
+        }
+      : {}),
     serviceCIDRs: disjointCidrs([...serviceCIDRs].filter((cidr) => familyOf(cidr) === family)),
   };
 }

@@ -109,6 +109,11 @@ export interface NodePlan {
    * one. Addresses that the mode itself put on an interface are not the node's.
    */
   readonly localAddresses?: readonly string[];
+  /**
+   * Addresses of the cluster's Nodes that Services have as external ones, sorted; only for a mode that makes
+   * addresses of Services the node's own.
+   */
+  readonly claimedNodeAddresses?: readonly string[];
   /** Networks that cluster IPs are allocated from; traffic to unallocated ones is dropped. Sorted. */
   readonly serviceCIDRs: readonly string[];
 }

@@ -33,6 +33,7 @@ describe('projectNode', () => {
         kind: 'Node',
         name: 'node1',
         addresses: ['172.30.0.11', 'fd00:30::11'],
+        allAddresses: ['172.30.0.11', 'fd00:30::11'],
         podCIDRs: ['10.244.1.0/24', 'fd00:244:1::/64'],
         zone: 'z1',
         leaving: false,
@@ -43,7 +44,15 @@ describe('projectNode', () => {
 
   it('may know nothing yet', () => {
     expect(projectNode(node())).toEqual({
-      value: { kind: 'Node', name: 'node1', addresses: [], podCIDRs: [], zone: '', leaving: false },
+      value: {
+        kind: 'Node',
+        name: 'node1',
+        addresses: [],
+        allAddresses: [],
+        podCIDRs: [],
+        zone: '',
+        leaving: false,
+      },
       problems: [],
     });
   });
@@ -79,6 +88,7 @@ describe('projectNode', () => {
         kind: 'Node',
         name: 'node1',
         addresses: ['10.0.0.1'],
+        allAddresses: ['10.0.0.1'],
         podCIDRs: ['10.244.2.0/24'],
         zone: '',
         leaving: false,

@@ -20,10 +20,12 @@ export function projectNode(object: unknown): Projection<NodeValue> {
   if (!isIdentified(identified)) return identified;
   const { metadata, findings } = identified;
   const spec = fieldsAt(identified.object, 'spec', 'spec', findings);
+  const reported = reportedAddresses(identified.object, findings);
   const value: NodeValue = {
     kind: 'Node',
     name: identified.name,
-    addresses: primaryAddresses(identified.object, findings),
+    addresses: primaryAddresses(reported),
+    allAddresses: reported.map(({ address }) => address),
     podCIDRs: readPodCidrs(spec, findings),
     zone: hasLabel(metadata, ZONE_LABEL) ? tagValue(metadata, 'labels', ZONE_LABEL) : '',
     leaving: Boolean(metadata.deletionTimestamp) || hasLeavingTaint(spec, findings),
@@ -31,11 +33,16 @@ export function projectNode(object: unknown): Projection<NodeValue> {
   return { value, problems: findings.problems };
 }
 
-function primaryAddresses(node: Fields, findings: Findings): readonly string[] {
+interface ReportedAddress {
+  readonly type: 'InternalIP' | 'ExternalIP';
+  readonly address: string;
+}
+
+/** Host names are of no use to a proxy. */
+function reportedAddresses(node: Fields, findings: Findings): ReportedAddress[] {
   const status = fieldsAt(node, 'status', 'status', findings);
   const list = listAt(status, 'addresses', 'status.addresses', findings);
-  const internal: string[] = [];
-  const external: string[] = [];
+  const reported: ReportedAddress[] = [];
   for (const [index, entry] of list.entries()) {
     if (!isFields(entry) || (entry.type !== 'InternalIP' && entry.type !== 'ExternalIP')) continue;
     const address = typeof entry.address === 'string' ? canonicalIP(entry.address) : undefined;
@@ -46,9 +53,15 @@ function primaryAddresses(node: Fields, findings: Findings): readonly string[] {
       );
       continue;
     }
-    (entry.type === 'InternalIP' ? internal : external).push(address);
+    reported.push({ type: entry.type, address });
   }
-  const ordered = [...internal, ...external];
+  return reported;
+}
+
+function primaryAddresses(reported: readonly ReportedAddress[]): readonly string[] {
+  const ofType = (type: ReportedAddress['type']): string[] =>
+    reported.filter((one) => one.type === type).map(({ address }) => address);
+  const ordered = [...ofType('InternalIP'), ...ofType('ExternalIP')];
   const [first] = ordered;
   if (first === undefined) return [];
   const second = ordered.find((address) => familyOf(address) !== familyOf(first));

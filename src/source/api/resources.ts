@@ -26,8 +26,11 @@ export interface ApiResource {
   readonly project: (object: unknown) => Projection<ClusterValue>;
 }
 
-/** kube-proxy's informers (`cmd/kube-proxy/app/server.go`). */
-export function apiResources(nodeName: string): readonly ApiResource[] {
+/**
+ * kube-proxy's informers (`cmd/kube-proxy/app/server.go`).
+ * @param nodeName the Node to watch; `undefined` for all of them
+ */
+export function apiResources(nodeName: string | undefined): readonly ApiResource[] {
   return [
     {
       kind: 'Service',
@@ -52,7 +55,7 @@ export function apiResources(nodeName: string): readonly ApiResource[] {
       name: 'nodes',
       group: '',
       path: '/api/v1/nodes',
-      fieldSelector: `metadata.name=${nodeName}`,
+      ...(nodeName === undefined ? {} : { fieldSelector: `metadata.name=${nodeName}` }),
       project: projectNode,
     },
     {

@@ -13,8 +13,8 @@ export interface ApiSourceOptions {
   readonly kubeconfig: string;
   /** URL of the API server, before that of the kubeconfig; empty for none. Both empty: in-cluster. */
   readonly master: string;
-  /** Whose Node object to watch. */
-  readonly nodeName: string;
+  /** Whose Node object to watch; `undefined` for all Nodes. */
+  readonly nodeName: string | undefined;
   /** `kube-rulesync/v0.1.0`. */
   readonly userAgent: string;
   readonly log: Log;

@@ -33,7 +33,7 @@ export type OnIgnored = (what: { readonly kind: unknown; readonly where: string 
 
 export class ManifestFiles {
   readonly #root: string;
-  readonly #nodeName: string;
+  readonly #nodeName: string | undefined;
   readonly #onDirectory: OnDirectory;
   readonly #onIgnored: OnIgnored;
   #files = new Map<string, KnownFile>();
@@ -41,7 +41,7 @@ export class ManifestFiles {
 
   constructor(options: {
     readonly root: string;
-    readonly nodeName: string;
+    readonly nodeName: string | undefined;
     /** See `findManifests`. */
     readonly onDirectory: OnDirectory;
     readonly onIgnored: OnIgnored;
@@ -121,7 +121,7 @@ export class ManifestFiles {
 export async function readObjects(
   text: string,
   file: string,
-  nodeName: string,
+  nodeName: string | undefined,
   onIgnored: OnIgnored,
 ): Promise<ManifestObject[]> {
   const objects: ManifestObject[] = [];

@@ -14,8 +14,8 @@ import { DirectoryWatcher } from './watcher.ts';
 export interface ManifestsOptions {
   /** A directory (read with all below it), a file, a pipe (read once), or `-` for standard input. */
   readonly path: string;
-  /** Whose Node is reported; those of others are not. */
-  readonly nodeName: string;
+  /** Whose Node is reported, and no other; `undefined` for all Nodes. */
+  readonly nodeName: string | undefined;
   /** Go on reporting changes until stopped; otherwise everything is read once. */
   readonly watch: boolean;
   readonly log: Logger;

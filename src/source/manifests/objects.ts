@@ -34,17 +34,17 @@ const KNOWN: readonly KnownKind[] = [
 
 /**
  * What a proxy has to know of an object from a manifest; `undefined` for kinds it has nothing to do with
- * (a Knative Service too: the group counts), and for the Nodes of others.
+ * (a Knative Service too: the group counts), and for the Nodes of others when `nodeName` says which one counts.
  */
 export function readObject(
   { object, where }: ManifestDocument,
-  nodeName: string,
+  nodeName: string | undefined,
 ): ManifestObject | undefined {
   const known = KNOWN.find(({ kind, group }) => object.kind === kind && groupOf(object) === group);
   if (known === undefined) return undefined;
   const { kind } = known;
   const key = objectKey(kind, object);
-  if (kind === 'Node' && key !== nodeName) return undefined;
+  if (kind === 'Node' && nodeName !== undefined && key !== nodeName) return undefined;
   const { value, problems } = known.project(object);
   if (key === undefined) return { kind, key: `<${where}>`, where, value, problems: problems.map(at(where)) };
   if (kind === 'Service' && value === undefined && problems.length === 0 && lacksClusterIP(object)) {
