@@ -29,6 +29,7 @@ export function plotLatency(results: readonly Latency[]): string {
     HEIGHT - BOTTOM - scaled(microseconds, low, high) * (HEIGHT - TOP - BOTTOM);
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
+    '<title>New connections to the last Service, by mode and number of Services</title>',
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>`,
     text(LEFT, 20, 'New connection to the last Service: median, µs'),
     ...sizes.map((size) => text(x(size), HEIGHT - BOTTOM + 20, size.toLocaleString('en'), 'middle')),

@@ -179,6 +179,32 @@ describe('a load balancer', () => {
   });
 });
 
+describe('the annotation for a scheduler', () => {
+  const options = (ipvsScheduler: string, settings: IpvsSettings = {}) => {
+    const { servers, problems } = render({ ipvsScheduler }, [], settings);
+    return { servers: Object.keys(servers), problems };
+  };
+
+  it('goes before the node’s', () => {
+    expect(options('lc', { scheduler: 'wrr' })).toEqual({
+      servers: ['-t 10.96.0.10:80 -s lc'],
+      problems: [],
+    });
+    expect(options('mh').servers).toEqual(['-t 10.96.0.10:80 -s mh -b mh-fallback,mh-port']);
+    expect(options('', { scheduler: 'wrr' }).servers).toEqual(['-t 10.96.0.10:80 -s wrr']);
+  });
+
+  it('is named and left aside where no kernel knows it, or more than a name is in it', () => {
+    for (const text of ['round-robin', 'lc -p 1\n-C']) {
+      const { servers, problems } = options(text, { scheduler: 'sh' });
+      expect(servers).toEqual(['-t 10.96.0.10:80 -s sh -b sh-fallback']);
+      expect(problems).toEqual([
+        `metadata.annotations[kube-rulesync.io/ipvs-scheduler]: ${JSON.stringify(text)} is none of rr, wrr, lc, wlc, lblc, lblcr, dh, sh, sed, nq, fo, ovf, mh; the node's is used`,
+      ]);
+    }
+  });
+});
+
 describe('an external address', () => {
   it('of the node’s own is served but not put on the dummy link, and named', () => {
     const { servers, addresses, sets, problems } = render(

@@ -8,7 +8,7 @@ import { cidrContains, prefixLength } from '../../src/net/ip.ts';
 import type { FrontEnd, NodePlan, PlanEndpoint, Pool, ServicePlan } from '../../src/plan/plan.ts';
 import { type FrontEndKey, type IpvsObjects, SERVING, serverKey, socketAddress } from './objects.ts';
 import type { SetKind } from './sets.ts';
-import { DEFAULT_SCHEDULER, type IpvsSettings } from './settings.ts';
+import { DEFAULT_SCHEDULER, type IpvsSettings, KNOWN_SCHEDULERS } from './settings.ts';
 
 /** What the objects of all Services depend on. */
 export interface RenderContext {
@@ -63,10 +63,17 @@ function renderFrontEnd(
 }
 
 function serverOptions(plan: ServicePlan, settings: IpvsSettings): string {
-  const scheduler = settings.scheduler || DEFAULT_SCHEDULER;
+  const scheduler = schedulerOf(plan, settings);
   const persistent = plan.affinitySeconds > 0 ? ` -p ${plan.affinitySeconds}` : '';
   const flags = schedulerFlags(scheduler, settings.parity ?? false);
   return `-s ${scheduler}${persistent}${flags.length > 0 ? ` -b ${flags.join(',')}` : ''}`;
+}
+
+/**
+ * The Service's own, or the node's. A name that no kernel knows must not cost the Service its virtual servers.
+ */
+function schedulerOf({ ipvsScheduler }: ServicePlan, settings: IpvsSettings): string {
+  return KNOWN_SCHEDULERS.find((name) => name === ipvsScheduler) ?? (settings.scheduler || DEFAULT_SCHEDULER);
 }
 
 /**
@@ -167,6 +174,13 @@ function isOfANode(address: string, { node }: RenderContext): boolean {
 export function problemsOf(plans: readonly ServicePlan[], context: RenderContext): Problem[] {
   const problems = new Map<string, Problem>();
   for (const plan of plans) {
+    if (plan.ipvsScheduler !== undefined && schedulerOf(plan, context.settings) !== plan.ipvsScheduler) {
+      problems.set('scheduler', {
+        object: `Service ${plan.service}`,
+        field: 'metadata.annotations[kube-rulesync.io/ipvs-scheduler]',
+        message: `${JSON.stringify(plan.ipvsScheduler)} is none of ${KNOWN_SCHEDULERS.join(', ')}; the node's is used`,
+      });
+    }
     for (const { kind, address } of plan.frontEnds) {
       if (kind === 'nodePort') continue;
       const message = problemWith(address, context);

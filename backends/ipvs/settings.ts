@@ -20,7 +20,7 @@ export interface IpvsSettings {
 
 export const DEFAULT_SCHEDULER = 'rr';
 
-/** Schedulers in mainline kernels, for messages; any other name is left for the kernel to know. */
+/** Schedulers in mainline kernels. `--ipvs-scheduler` may name others, for the kernel to know. */
 export const KNOWN_SCHEDULERS = [
   'rr',
   'wrr',

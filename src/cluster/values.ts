@@ -51,6 +51,8 @@ export interface ServiceValue {
   readonly affinitySeconds: number;
   /** 0 when there is none; only for type LoadBalancer with externalTrafficPolicy Local. */
   readonly healthCheckNodePort: number;
+  /** Annotation `kube-rulesync.io/ipvs-scheduler`, as it is written. */
+  readonly ipvsScheduler?: string;
   readonly ports: readonly ServicePortValue[];
 }
 

@@ -81,6 +81,8 @@ export interface ServicePlan {
   readonly createdAt: number;
   /** 0 for none. */
   readonly affinitySeconds: number;
+  /** What the Service asks for, and only IPVS mode can give. */
+  readonly ipvsScheduler?: string;
   /** The Service's, the same for each of its ports; 0 for none. A firewall of this node must let it in. */
   readonly healthCheckNodePort: number;
   /** Sorted by address, then port. Equal for the same objects in any order. */

@@ -62,6 +62,7 @@ function planPort(
     createdAt: service.createdAt,
     affinitySeconds: service.affinitySeconds,
     healthCheckNodePort: service.healthCheckNodePort,
+    ...(service.ipvsScheduler === undefined ? {} : { ipvsScheduler: service.ipvsScheduler }),
     pools,
     frontEnds: frontEndsOf(service, port, clusterIP, pools, context),
   };

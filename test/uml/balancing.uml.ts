@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createIpvsBackend } from '../../backends/ipvs/backend.ts';
 import { KNOWN_SCHEDULERS } from '../../backends/ipvs/settings.ts';
 import type { Outcome } from '../support/probe/protocol.ts';
+import type { ApiObject } from '../support/scenarios.ts';
 import { service, slice, UmlNode } from './node.ts';
 
 const ENDPOINTS = ['10.244.1.2', '10.244.1.3', '10.244.2.2'];
@@ -102,6 +103,34 @@ describe('schedulers', () => {
     const next = [await connect(), await connect(), await connect()];
     expect(next.map((one) => one.backend)).toEqual(['10.244.1.3:8080', '10.244.1.3:8080', '10.244.1.3:8080']);
     for (const one of [...busy, ...next]) await one.connection.close();
+  });
+
+  it('a Service may have its own by annotation, and change it', async () => {
+    const scheduled = (scheduler: string): ApiObject => {
+      const object = service('web', { clusterIP: '10.96.50.1' });
+      const annotations = { 'kube-rulesync.io/ipvs-scheduler': scheduler };
+      return { ...object, metadata: { ...object.metadata, annotations } };
+    };
+    const proxy = at.proxy([scheduled('lc'), slice('web', ENDPOINTS)], { scheduler: 'sh' });
+    await proxy.start();
+    expect(await at.servers('-A -t 10.96.')).toEqual([
+      '-A -t 10.96.0.1:443 -s sh -b sh-fallback',
+      '-A -t 10.96.50.1:80 -s lc',
+    ]);
+    await proxy.tell(scheduled('mh'));
+    expect(await at.servers('-A -t 10.96.50.1:80')).toEqual([
+      '-A -t 10.96.50.1:80 -s mh -b mh-fallback,mh-port',
+    ]);
+    await proxy.tell(scheduled('rr'));
+    const outcomes = await at.net
+      .agent('client1')
+      .tries({ ...WEB, count: 30, inTurn: true, deadlineMs: 10_000 });
+    expect(byBackend(outcomes)).toEqual({
+      '10.244.1.2:8080': 10,
+      '10.244.1.3:8080': 10,
+      '10.244.2.2:8080': 10,
+    });
+    await proxy.stop();
   });
 
   it.each(KNOWN_SCHEDULERS)('the kernel has %s, and takes it', async (scheduler) => {

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Problem } from '../../src/cluster/project/project.ts';
+import type { ApiObject } from '../support/scenarios.ts';
 import { until } from '../support/until.ts';
 import { service, slice, UmlNode } from './node.ts';
 
@@ -199,6 +200,50 @@ describe('ipvs mode on a node', () => {
     });
     expect(other).toMatchObject({ ok: true, backend: '172.30.0.11:2222' });
     await at.net.agent('node1').unlisten({ addresses: ['172.30.0.11'], tcp: [2222] });
+  });
+
+  it('still reaches another Node whose address a Service has as an external one', async () => {
+    const reports: string[] = [];
+    const node2: ApiObject = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'node2' },
+      status: { addresses: [{ type: 'InternalIP', address: '172.30.0.12' }] },
+    };
+    await at.net.agent('node2').listen({ addresses: ['172.30.0.12'], tcp: [2222] });
+    const proxy = at.proxy(
+      [
+        service('web', { clusterIP: '10.96.50.1', externalIPs: ['172.30.0.12'] }),
+        slice('web', ['10.244.1.2']),
+      ],
+      { report: (_, problems) => reports.push(...problems.map((problem) => problem.message)) },
+    );
+    await proxy.start();
+    const link = () => at.read('ip', 'address', 'show', 'dev', 'kube-ipvs0');
+    // Nobody has said yet whose address it is.
+    expect(await link()).toContain('172.30.0.12');
+
+    await proxy.tell(node2);
+    expect(await link()).not.toContain('172.30.0.12');
+    expect(reports).toEqual([
+      '172.30.0.12 is an address of another Node: it is not put on the dummy link, so that this node still reaches that one',
+    ]);
+    const node1 = at.net.agent('node1');
+    const [other] = await node1.tries({
+      address: '172.30.0.12',
+      port: 2222,
+      protocol: 'tcp',
+      deadlineMs: 10_000,
+    });
+    expect(other).toMatchObject({ ok: true, backend: '172.30.0.12:2222' });
+    const [web] = await node1.tries({
+      address: '172.30.0.12',
+      port: 80,
+      protocol: 'tcp',
+      deadlineMs: 10_000,
+    });
+    expect(web).toMatchObject({ ok: true, backend: '10.244.1.2:8080' });
+    await at.net.agent('node2').unlisten({ addresses: ['172.30.0.12'], tcp: [2222] });
   });
 
   it('admits to a load balancer whom its source ranges name, the node among them', async () => {

@@ -83,6 +83,18 @@ describe('projectService', () => {
     });
   });
 
+  it('takes the annotation for an IPVS scheduler as it is written', () => {
+    const projected = (annotations: object) =>
+      projectService({
+        metadata: { name: 'web', annotations },
+        spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }] },
+      }).value;
+    expect(projected({ 'kube-rulesync.io/ipvs-scheduler': 'lc' })?.ipvsScheduler).toBe('lc');
+    expect(projected({ 'kube-rulesync.io/ipvs-scheduler': '' })).not.toHaveProperty('ipvsScheduler');
+    expect(projected({ 'kube-rulesync.io/ipvs-scheduler': 5 })).not.toHaveProperty('ipvsScheduler');
+    expect(projected({})).not.toHaveProperty('ipvsScheduler');
+  });
+
   it('gives missing fields the defaults of the API', () => {
     const object = { metadata: { name: 'web' }, spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }] } };
     expect(projectService(object)).toEqual({

@@ -14,12 +14,16 @@ import {
   quote,
   timeOf,
 } from './fields.ts';
-import { hasLabel, identify, isIdentified } from './metadata.ts';
+import { interned } from './interned.ts';
+import { hasLabel, identify, isIdentified, tagValue } from './metadata.ts';
 import type { Projection } from './project.ts';
 import { readServicePorts } from './service-ports.ts';
 
 /** A Service with this label, whatever its value, belongs to another proxy (KEP-2447). */
 export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
+
+/** Ours: the IPVS scheduler of this Service's virtual servers, before `--ipvs-scheduler`. */
+const SCHEDULER_ANNOTATION = 'kube-rulesync.io/ipvs-scheduler';
 
 /** What the API server fills in for ClientIP affinity without a timeout: three hours. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
@@ -56,6 +60,7 @@ export function projectService(object: unknown): Projection<ServiceValue> {
     POLICIES,
     findings,
   );
+  const ipvsScheduler = tagValue(metadata, 'annotations', SCHEDULER_ANNOTATION);
   const value: ServiceValue = {
     kind: 'Service',
     namespace: identified.namespace,
@@ -83,6 +88,7 @@ export function projectService(object: unknown): Projection<ServiceValue> {
     affinitySeconds: readAffinity(spec, findings),
     healthCheckNodePort:
       type === 'LoadBalancer' && externalTrafficPolicy === 'Local' ? readHealthCheckPort(spec, findings) : 0,
+    ...(ipvsScheduler === '' ? {} : { ipvsScheduler: interned(ipvsScheduler) }),
     ports: readServicePorts(spec, findings),
   };
   return { value, problems: findings.problems };
