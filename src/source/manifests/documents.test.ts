@@ -1,9 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
 import { parseManifest } from './documents.ts';
-import { ManifestError } from './manifest-error.ts';
+import { DocumentError, ManifestError } from './manifest-error.ts';
 
 async function read(text: string): Promise<[string, unknown][]> {
-  return (await parseManifest(text, 'web.yaml')).map(({ object, where }) => [where, object]);
+  const { documents, errors } = await parseManifest(text, 'web.yaml');
+  expect(errors).toEqual([]);
+  return documents.map(({ object, where }) => [where, object]);
 }
 
 async function failure(text: string): Promise<ManifestError> {
@@ -27,9 +29,12 @@ describe('parseManifest', () => {
 
   test.for([
     ['nothing', ''],
+    ['blanks', ' \r\n\n'],
     ['comments', '# nothing\n'],
-    ['no objects', '--- 5\n--- text\n--- [1, 2]\n'],
-    ['a list in JSON', '[{"kind": "Service"}]'],
+    ['empty documents', '---\n---\n# a template that gave nothing\n---\nnull\n'],
+    ['an empty list', 'kind: List\nitems: []\n'],
+    ['a list the API has nothing for', '{"kind": "ServiceList", "items": null}'],
+    ["somebody else's list without objects", 'kind: AllowList\nitems: [a, b]\n'],
   ] as const)('finds nothing in %s', async ([, text]) => {
     expect(await read(text)).toEqual([]);
   });
@@ -56,11 +61,79 @@ describe('parseManifest', () => {
 
   it('opens lists of anything', async () => {
     const text =
-      'apiVersion: v1\nkind: List\nitems:\n- {kind: Service, a: 1}\n- 7\n- {kind: List, items: [{kind: Node}]}\n';
+      'apiVersion: v1\nkind: List\nitems:\n- {kind: Service, a: 1}\n- {kind: List, items: [{kind: Node}]}\n';
     expect(await read(text)).toEqual([
       ['web.yaml:1 items[0]', { kind: 'Service', a: 1 }],
-      ['web.yaml:1 items[2] items[0]', { kind: 'Node' }],
+      ['web.yaml:1 items[1] items[0]', { kind: 'Node' }],
     ]);
+  });
+
+  test.for([
+    ['5', '1:1: a number, not a Kubernetes object\n  1 | 5\n    | ^'],
+    ['# text\n"text"\n', '2:1: text, not a Kubernetes object\n  2 | "text"\n    | ^'],
+    ['---\ntrue\n', '2:1: a boolean, not a Kubernetes object\n  2 | true\n    | ^'],
+    [
+      '- a\n',
+      '1:1: a list, not a Kubernetes object; one that holds objects has kind List and its objects in items\n  1 | - a\n    | ^',
+    ],
+    [
+      '\n  [{"kind": "Service"}]',
+      '2:3: a list, not a Kubernetes object; one that holds objects has kind List and its objects in items\n  2 |   [{"kind": "Service"}]\n    |   ^',
+    ],
+    ['replicas: 3\nimage: web\n', '1:1: not a Kubernetes object: it has no kind\n  1 | replicas: 3\n    | ^'],
+    ['{}', '1:1: not a Kubernetes object: it has no kind\n  1 | {}\n    | ^'],
+    [
+      'kind: [Service]\n',
+      '1:1: not a Kubernetes object: its kind is ["Service"], not text\n  1 | kind: [Service]\n    | ^',
+    ],
+    ['kind: List\nitems: 5\n', '1:1: items is 5, not a list of objects\n  1 | kind: List\n    | ^'],
+    [
+      '{"kind": "NodeList", "items": {}}',
+      '1:1: items is {}, not a list of objects\n  1 | {"kind": "NodeList", "items": {}}\n    | ^',
+    ],
+    ['kind: list\nitems: []\n', '1:1: kind "list" is spelled List\n  1 | kind: list\n    | ^'],
+    [
+      'kind: Servicelist\nitems: []\n',
+      '1:1: kind "Servicelist" is spelled ServiceList\n  1 | kind: Servicelist\n    | ^',
+    ],
+    ['kind: List\nitems:\n- 7\n', '3:3: items[0]: a number, not a Kubernetes object\n  3 | - 7\n    |   ^'],
+  ] as const)('names what is no object in %j', async ([text, message]) => {
+    expect((await failure(text)).message).toBe(`web.yaml:${message}`);
+  });
+
+  it('takes the objects beside what is none, and names that', async () => {
+    const text =
+      'kind: Service\n---\ntext\n---\nkind: List\nitems:\n- kind: Node\n-\n- {kind: List, items: [{}]}\n---\nkind: Node\n';
+    const { documents, errors } = await parseManifest(text, 'web.yaml');
+    expect(documents.map(({ where, kind }) => [where, kind])).toEqual([
+      ['web.yaml:1', 'Service'],
+      ['web.yaml:5 items[0]', 'Node'],
+      ['web.yaml:11', 'Node'],
+    ]);
+    expect(errors.every((error) => error instanceof DocumentError)).toBe(true);
+    expect(errors.map(({ message }) => message.split('\n')[0])).toEqual([
+      'web.yaml:3:1: text, not a Kubernetes object',
+      'web.yaml:8:2: items[1]: nothing, not a Kubernetes object',
+      'web.yaml:9:24: items[2] items[0]: not a Kubernetes object: it has no kind',
+    ]);
+  });
+
+  it('names the whole of a list in JSON, whose parser tells no places', async () => {
+    const text = JSON.stringify({ kind: 'List', items: [{ kind: 'Node' }, 7] });
+    const { errors } = await parseManifest(text, 'web.json');
+    expect(errors.map(({ message }) => message.split('\n')[0])).toEqual([
+      'web.json:1:1: items[1]: a number, not a Kubernetes object',
+    ]);
+  });
+
+  it('does not go on for ever about a file that is something else', async () => {
+    const { errors } = await parseManifest(`kind: Node\n${'---\na: 1\n'.repeat(25)}`, 'values.yaml');
+    expect(errors).toHaveLength(11);
+    expect(errors.at(-1)?.message).toBe('values.yaml: 15 more things in it are no Kubernetes objects');
+  });
+
+  it('sends no control characters to a terminal', async () => {
+    expect((await failure('a: *b\u0085\u009b31m\n')).message).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
   it("opens the API's own lists, whose items do not say what they are", async () => {

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { compareText } from '../../net/ip.ts';
+import { decodeManifest, MAX_BYTES, tooLarge } from './decode.ts';
 import { parseManifest } from './documents.ts';
 import { ManifestError } from './manifest-error.ts';
 import { type ManifestObject, readObject } from './objects.ts';
@@ -22,14 +23,15 @@ interface KnownFile {
   readonly digest: string;
   /** Of the last content that could be read. */
   readonly objects: readonly ManifestObject[];
-  readonly error: ManifestError | undefined;
+  /** What is wrong with the present content. */
+  readonly errors: readonly ManifestError[];
 }
 
 /** Coarser than the time stamps of any file system in use, in milliseconds. */
 const SETTLED_AFTER = 2_000;
 
 /** Told of each object a proxy has nothing to do with. */
-export type OnIgnored = (what: { readonly kind: unknown; readonly where: string }) => void;
+export type OnIgnored = (what: { readonly kind: string; readonly where: string }) => void;
 
 export class ManifestFiles {
   readonly #root: string;
@@ -76,61 +78,83 @@ export class ManifestFiles {
     );
   }
 
+  /** How many files there are. */
+  get count(): number {
+    return this.#files.size;
+  }
+
   /** Every object, in the order of the files' paths and of their place in the file. */
   *objects(): Generator<ManifestObject> {
     const sorted = [...this.#files].sort(([a], [b]) => compareText(a, b));
     for (const [, file] of sorted) yield* file.objects;
   }
 
-  /** What cannot be read now, in the order of paths. */
+  /** What cannot be read now, in the order of paths and of places in a file. */
   errors(): ManifestError[] {
-    const broken = [...this.#files.values()].flatMap(({ error }) => (error === undefined ? [] : [error]));
+    const broken = [...this.#files.values()].flatMap(({ errors }) => errors);
     return [...broken, ...this.#unreadable.values()].sort((a, b) => compareText(a.file, b.file));
   }
 
   async #read(found: FoundFile, known: KnownFile | undefined): Promise<KnownFile | undefined> {
     if (known?.settled && known.fingerprint === found.fingerprint) return known;
     const settled = Date.now() - found.changedAt > SETTLED_AFTER;
-    const { fingerprint } = found;
-    let text: string;
+    const { path: file, fingerprint } = found;
+    const kept = known?.objects ?? [];
+    let bytes: Buffer;
     try {
-      text = await readFile(found.path, 'utf8');
+      if (found.size > MAX_BYTES) throw tooLarge(file);
+      bytes = await readFile(file);
     } catch (error) {
       if (isMissing(error)) return undefined;
-      const objects = known?.objects ?? [];
-      return { fingerprint, settled: false, digest: '', objects, error: unreadableError(found.path, error) };
+      const errors = [error instanceof ManifestError ? error : unreadableError(file, error)];
+      return { fingerprint, settled: false, digest: '', objects: kept, errors };
     }
-    const digest = hash('sha256', text);
+    const digest = hash('sha256', bytes);
     if (known?.digest === digest) return { ...known, fingerprint, settled };
     try {
       return {
         fingerprint,
         settled,
         digest,
-        objects: await readObjects(text, found.path, this.#nodeName, this.#onIgnored),
-        error: undefined,
+        ...(await readObjects(bytes, file, this.#nodeName, this.#onIgnored)),
       };
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
-      return { fingerprint, settled, digest, objects: known?.objects ?? [], error };
+      return { fingerprint, settled, digest, objects: kept, errors: [error] };
     }
   }
 }
 
-/** The objects in one text that a proxy of node `nodeName` has something to do with. */
+export interface ReadObjects {
+  readonly objects: readonly ManifestObject[];
+  /** What is left out of the rest. */
+  readonly errors: readonly ManifestError[];
+}
+
+/**
+ * The objects in one manifest that a proxy of node `nodeName` has something to do with.
+ * @throws {ManifestError} for what cannot be read at all
+ */
 export async function readObjects(
-  text: string,
+  bytes: Uint8Array,
   file: string,
   nodeName: string | undefined,
   onIgnored: OnIgnored,
-): Promise<ManifestObject[]> {
-  const objects: ManifestObject[] = [];
-  for (const document of await parseManifest(text, file)) {
-    const object = readObject(document, nodeName);
-    if (object !== undefined) objects.push(object);
-    else onIgnored({ kind: document.object.kind, where: document.where });
+): Promise<ReadObjects> {
+  try {
+    const { documents, errors } = await parseManifest(decodeManifest(bytes, file), file);
+    const objects = documents.flatMap((document) => {
+      const object = readObject(document, nodeName);
+      if (object === undefined) onIgnored({ kind: document.kind, where: document.where });
+      return object ?? [];
+    });
+    return { objects, errors };
+  } catch (error) {
+    if (error instanceof ManifestError) throw error;
+    // Thousands of brackets in one another are more than the stack holds. No file may end the program.
+    const reason = error instanceof RangeError ? 'is nested too deeply' : String(error);
+    throw new ManifestError(file, reason, undefined, { cause: error });
   }
-  return objects;
 }
 
 function isBelow(file: string, directories: Tree['unreadable']): boolean {

@@ -2,11 +2,11 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import type { Logger } from '../../log/logger.ts';
 import type { Source, SourceSink, SourceStatus } from '../source.ts';
+import { MAX_BYTES, tooLarge } from './decode.ts';
 import { ManifestFiles, type OnIgnored, readObjects } from './files.ts';
-import { ManifestError } from './manifest-error.ts';
+import { DocumentError, ManifestError } from './manifest-error.ts';
 import { KINDS, reportAll, reportChanges, type Snapshot, snapshotOf } from './snapshot.ts';
 import { unreadableError } from './tree.ts';
 import { DirectoryWatcher } from './watcher.ts';
@@ -31,10 +31,11 @@ const STDIN = 'standard input';
 /**
  * A source of Services, EndpointSlices, ServiceCIDRs and the own Node in YAML or JSON files. Each kind is
  * reported once everything was read, be there any or not. A file that breaks is named in the log and in the
- * status of every kind; what it said before stays.
+ * status of every kind; what it said before stays. A document that is no Kubernetes object is named in the same
+ * way; the others of its file count.
  *
  * With `watch`, `run` ends when it is told to. Without, it ends when everything was reported; it then rejects
- * with a `ManifestError` if any file could not be read, the rest having been reported all the same. In either
+ * with a `ManifestError` if anything could not be read, the rest having been reported all the same. In either
  * case it rejects when the path is not there at the start, or standard input does not parse.
  */
 export function createManifestsSource(options: ManifestsOptions): Source {
@@ -47,7 +48,7 @@ export function createManifestsSource(options: ManifestsOptions): Source {
   return {
     description: path,
     async run(sink, signal) {
-      if (!(await isPipe(path))) return files.run(sink, signal);
+      if (!(await isStream(path))) return files.run(sink, signal);
       await readStream({ input: createReadStream(path), name: path, sink, signal, options, onIgnored });
     },
   };
@@ -66,10 +67,14 @@ function stdinSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
   };
 }
 
-/** `<(…)` of a shell, a named pipe, /dev/stdin: looked into again it would be empty, as if everything were gone. */
-async function isPipe(path: string): Promise<boolean> {
+/**
+ * `<(…)` of a shell, a named pipe, /dev/stdin, a device: looked into again it would be empty, as if everything were
+ * gone.
+ */
+async function isStream(path: string): Promise<boolean> {
   try {
-    return (await stat(path)).isFIFO();
+    const found = await stat(path);
+    return !found.isFile() && !found.isDirectory();
   } catch {
     return false;
   }
@@ -90,18 +95,28 @@ async function readStream({ input, name, sink, signal, options, onIgnored }: Str
   sayStatus(sink, { state: 'listing', lastHeardAt: 0 });
   const manifest = await readAll(input, name, signal);
   if (manifest === undefined) return;
-  reportAll(sink, snapshotOf(await readObjects(manifest, name, options.nodeName, onIgnored)));
-  sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
+  const { objects, errors } = await readObjects(manifest, name, options.nodeName, onIgnored);
+  reportAll(sink, snapshotOf(objects));
+  if (!options.watch && errors.length > 0) throw summary(name, errors);
+  new Health(sink, options.log).report(errors);
   if (options.watch) await aborted(signal);
 }
 
 /** Everything until the end; `undefined` when `signal` aborts before it. */
-async function readAll(input: Readable, name: string, signal: AbortSignal): Promise<string | undefined> {
+async function readAll(input: Readable, name: string, signal: AbortSignal): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
   try {
-    return await text(addAbortSignal(signal, input));
+    for await (const chunk of addAbortSignal(signal, input) as AsyncIterable<Buffer | string>) {
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+      chunks.push(bytes);
+      size += bytes.length;
+      if (size > MAX_BYTES) throw tooLarge(name);
+    }
+    return Buffer.concat(chunks);
   } catch (error) {
     if (signal.aborted) return undefined;
-    throw unreadableError(name, error);
+    throw error instanceof ManifestError ? error : unreadableError(name, error);
   }
 }
 
@@ -136,6 +151,7 @@ function fileSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
         await files.refresh();
         if (signal.aborted) return;
         watcher.endRound();
+        if (files.count === 0) log.warn(`${path}: there is no manifest (*.yaml, *.yml, *.json) in it`);
         const first = snapshotOf(files.objects());
         reportAll(sink, first);
         const errors = files.errors();
@@ -194,10 +210,13 @@ class Health {
   }
 
   report(errors: readonly ManifestError[]): void {
-    for (const { file, message } of errors) {
-      if (!this.#known.has(message)) {
-        this.#log.error({ file }, `${message}\nWhat was last read of it, if anything, stays in force`);
-      }
+    for (const error of errors) {
+      if (this.#known.has(error.message)) continue;
+      const rest =
+        error instanceof DocumentError
+          ? 'The rest of the file counts'
+          : 'What was last read of it, if anything, stays in force';
+      this.#log.error({ file: error.file }, `${error.message}\n${rest}`);
     }
     if (this.#known.size > 0 && errors.length === 0) this.#log.info('All manifests can be read again');
     this.#known = new Set(errors.map(({ message }) => message));
@@ -221,5 +240,5 @@ function summary(path: string, errors: readonly ManifestError[]): ManifestError 
   const [only, ...others] = errors;
   if (only !== undefined && others.length === 0) return only;
   const list = errors.map(({ message }) => message).join('\n');
-  return new ManifestError(path, `${errors.length} manifests cannot be read\n${list}`);
+  return new ManifestError(path, `${errors.length} errors in manifests\n${list}`);
 }

@@ -1,50 +1,39 @@
 /** From the objects in manifests to cluster values: which kinds are meant, and what came out of each object. */
-import { projectEndpointSlice } from '../../cluster/project/endpointslice.ts';
-import { type Fields, isFields } from '../../cluster/project/fields.ts';
+import { type Fields, isFields, quote } from '../../cluster/project/fields.ts';
 import { objectKey } from '../../cluster/project/metadata.ts';
-import { projectNode } from '../../cluster/project/node.ts';
-import type { Problem, Projection } from '../../cluster/project/project.ts';
-import { PROXY_NAME_LABEL, projectService } from '../../cluster/project/service.ts';
-import { projectServiceCidr } from '../../cluster/project/servicecidr.ts';
+import type { Problem } from '../../cluster/project/project.ts';
+import { PROXY_NAME_LABEL } from '../../cluster/project/service.ts';
 import type { ClusterValue, ObjectKey, ValueKind } from '../../cluster/values.ts';
 import type { ManifestDocument } from './documents.ts';
+import { isForeign, isOfKind, KNOWN_KINDS, type KnownKind, rightSpelling } from './kinds.ts';
 
 export interface ManifestObject {
   readonly kind: ValueKind;
-  /** Where it stands, in angle brackets, for an object without a usable name. */
+  /** Where it stands, in angle brackets, for an object without a usable name, or that is not used under it. */
   readonly key: ObjectKey;
   readonly where: string;
   readonly value: ClusterValue | undefined;
   readonly problems: readonly Problem[];
 }
 
-interface KnownKind {
-  readonly kind: ValueKind;
-  /** The API group; empty for the core. */
-  readonly group: string;
-  readonly project: (object: unknown) => Projection<ClusterValue>;
-}
-
-const KNOWN: readonly KnownKind[] = [
-  { kind: 'Service', group: '', project: projectService },
-  { kind: 'EndpointSlice', group: 'discovery.k8s.io', project: projectEndpointSlice },
-  { kind: 'Node', group: '', project: projectNode },
-  { kind: 'ServiceCIDR', group: 'networking.k8s.io', project: projectServiceCidr },
-];
-
 /**
  * What a proxy has to know of an object from a manifest; `undefined` for kinds it has nothing to do with
- * (a Knative Service too: the group counts), and for the Nodes of others when `nodeName` says which one counts.
+ * (a Knative Service too: the group counts), and for the Nodes of others when `nodeName` says which one counts. An
+ * object whose kind or apiVersion is nearly one of those it reads is named.
  */
 export function readObject(
-  { object, where }: ManifestDocument,
+  document: ManifestDocument,
   nodeName: string | undefined,
 ): ManifestObject | undefined {
-  const known = KNOWN.find(({ kind, group }) => object.kind === kind && groupOf(object) === group);
-  if (known === undefined) return undefined;
+  const { object, where } = document;
+  const right = rightSpelling(document.kind);
+  const known = KNOWN_KINDS.find((one) => one.kind === (right ?? document.kind));
+  if (known === undefined || isForeign(object.apiVersion)) return undefined;
   const { kind } = known;
+  if (right !== undefined) return unusable(document, kind, misspelled(document, right));
+  if (!isOfKind(known, object.apiVersion)) return unusable(document, kind, misversioned(document, known));
   const key = objectKey(kind, object);
-  if (kind === 'Node' && nodeName !== undefined && key !== nodeName) return undefined;
+  if (kind === 'Node' && nodeName !== undefined && key !== undefined && key !== nodeName) return undefined;
   const { value, problems } = known.project(object);
   if (key === undefined) return { kind, key: `<${where}>`, where, value, problems: problems.map(at(where)) };
   if (kind === 'Service' && value === undefined && problems.length === 0 && lacksClusterIP(object)) {
@@ -53,12 +42,27 @@ export function readObject(
   return { kind, key, where, value, problems };
 }
 
-/** `discovery.k8s.io/v1` is of the group `discovery.k8s.io`; `v1`, or nothing, of the core's. */
-function groupOf({ apiVersion }: Fields): string | undefined {
-  if (apiVersion === undefined) return '';
-  if (typeof apiVersion !== 'string') return undefined;
-  const slash = apiVersion.indexOf('/');
-  return slash < 0 ? '' : apiVersion.slice(0, slash);
+/** An object that is not what it seems to be takes no other one's place. */
+function unusable({ where }: ManifestDocument, kind: ValueKind, problem: Problem): ManifestObject {
+  return { kind, key: `<${where}>`, where, value: undefined, problems: [problem] };
+}
+
+function misspelled({ kind, where }: ManifestDocument, right: string): Problem {
+  return {
+    object: `Object in ${where}`,
+    field: 'kind',
+    message: `${quote(kind)} is spelled ${right}; object ignored`,
+  };
+}
+
+function misversioned({ object, where }: ManifestDocument, { kind, apiVersions }: KnownKind): Problem {
+  const key = objectKey(kind, object);
+  const given = object.apiVersion === undefined ? 'is missing' : `is ${quote(object.apiVersion)}`;
+  return {
+    object: `${kind}${key === undefined ? '' : ` ${key}`} in ${where}`,
+    field: 'apiVersion',
+    message: `${given}, and must be ${apiVersions[0]}; ${kind} ignored`,
+  };
 }
 
 function at(where: string): (problem: Problem) => Problem {

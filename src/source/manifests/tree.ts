@@ -9,6 +9,8 @@ export interface FoundFile {
   readonly path: string;
   /** Equal as long as nobody replaced or wrote the file, as far as the file system can tell. */
   readonly fingerprint: string;
+  /** Bytes. */
+  readonly size: number;
   /** When it last changed, milliseconds since the epoch. */
   readonly changedAt: number;
 }
@@ -55,9 +57,11 @@ export async function findManifests(root: string, onDirectory: OnDirectory): Pro
     try {
       const found = await stat(file, { bigint: true });
       if (found.isDirectory()) return await visit(file, found);
-      if (!found.isFile() || !isManifest) return;
+      if (!isManifest) return;
       if (entry.isSymbolicLink()) await mention(path.dirname(await realpath(file)));
-      files.push(describe(file, found));
+      if (found.isFile()) files.push(describe(file, found));
+      // A link to /dev/null stands for a file that is empty. Nobody writes to a pipe until this reads it.
+      else if (!found.isCharacterDevice()) unreadable.set(file, notAFile(file));
     } catch (error) {
       // Gone since it was listed, or a link to nothing: the same as not there.
       if (!isMissing(error)) unreadable.set(file, unreadableError(file, error));
@@ -75,9 +79,11 @@ export async function findManifests(root: string, onDirectory: OnDirectory): Pro
     } else {
       await mention(path.dirname(root));
       await mention(path.dirname(await realpath(root)));
+      if (!found.isFile()) throw notAFile(root);
       files.push(describe(root, found));
     }
   } catch (error) {
+    if (error instanceof ManifestError) throw error;
     throw isMissing(error)
       ? new ManifestError(root, 'there is no such file or directory', undefined, { cause: error })
       : unreadableError(root, error);
@@ -95,8 +101,16 @@ function describe(file: string, found: BigIntStats): FoundFile {
   return {
     path: file,
     fingerprint: [dev, ino, size, mtimeNs, ctimeNs].join(':'),
+    size: Number(size),
     changedAt: Math.max(Number(found.mtimeMs), Number(found.ctimeMs)),
   };
+}
+
+function notAFile(file: string): ManifestError {
+  return new ManifestError(
+    file,
+    'is no file and no directory; --manifests reads a pipe when it names that alone',
+  );
 }
 
 /** Whether an error of the file system says that something is not there. */
