@@ -1,6 +1,10 @@
-/** Writes the pages of docs/ that are made from the program itself. */
-import { writeFile } from 'node:fs/promises';
+/** Writes the pages of docs/ that are made from the program itself, or the parts of them that are. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { flagsMarkdown } from '../src/config/docs.ts';
+import { generatedPages } from '../src/docs/pages.ts';
 
-await writeFile(join(import.meta.dirname, '../docs/flags.md'), flagsMarkdown());
+const ROOT = join(import.meta.dirname, '..');
+
+for (const [path, text] of await generatedPages((page) => readFile(join(ROOT, page), 'utf8'))) {
+  await writeFile(join(ROOT, path), text);
+}

@@ -63,7 +63,11 @@ export class DaemonServers {
     this.#given = given;
     this.#tracker = new HealthTracker({ syncPeriod: options.syncPeriod });
     this.#recorder = transport && new EventRecorder({ transport, host: hostname(), log });
-    this.#events = new ProxyEvents({ nodeName, record: (event) => this.#recorder?.record(event) });
+    this.#events = new ProxyEvents({
+      nodeName,
+      mode: options.proxyMode,
+      record: (event) => this.#recorder?.record(event),
+    });
     this.tap = {
       value: (...change) => {
         this.#healthChecked.value(...change);

@@ -1,5 +1,6 @@
 /** docs/flags.md, made from the options themselves. */
-import { FEATURE_GATES, GONE_GATES } from './feature-gates.ts';
+import { code, markdownTable } from '../docs/markdown.ts';
+import { FEATURE_GATES, type GateName, GONE_GATES } from './feature-gates.ts';
 import { FIELDS, type FieldInfo, FLAGS, type FlagGroup, type FlagInfo } from './flags.ts';
 
 interface Row {
@@ -45,6 +46,16 @@ const COMMAND_FLAGS: readonly Row[] = [
   },
 ];
 
+/** kube-proxy's on Windows; on Linux it does not know them either. */
+export const WINDOWS_FLAGS: readonly string[] = [
+  'windows-service',
+  'source-vip',
+  'network-name',
+  'enable-dsr',
+  'root-hnsendpoint-name',
+  'forward-healthcheck-vip',
+];
+
 const INTRODUCTION = `# Flags and configuration
 
 <!-- Made by scripts/docs.ts from src/config/table. Change that, and run \`node scripts/docs.ts\`. -->
@@ -77,13 +88,20 @@ With \`--config\` the file takes the place of all flags but for those marked †
 export function flagsMarkdown(): string {
   const flags = Array.from(FLAGS.values());
   const fields = Array.from(FIELDS.values());
-  const theirs = [...COMMAND_FLAGS, ...flags.filter(({ own }) => !own).map(flagRow)];
+  const theirs = [
+    ...COMMAND_FLAGS,
+    ...flags.filter(({ own }) => !own).map(flagRow),
+    ...WINDOWS_FLAGS.map((flag) => ({
+      name: `\`--${flag}\``,
+      initial: '',
+      text: 'for Windows',
+      beside: 'same: on Linux an unknown flag',
+    })),
+  ];
   return `${INTRODUCTION}
 ## Flags of kube-proxy
 
 ${table(['Flag', 'Default', 'Meaning', 'Beside kube-proxy'], theirs)}
-
-Not taken, as on Linux in kube-proxy: \`--windows-service\`, \`--source-vip\`, \`--network-name\`, \`--enable-dsr\`, \`--root-hnsendpoint-name\`, \`--forward-healthcheck-vip\`.
 
 ## Flags that are ours
 
@@ -95,25 +113,17 @@ ${table(['Field', 'Default', 'Meaning', 'Beside kube-proxy'], fields.map(fieldRo
 
 ## Feature gates
 
-| Gate | Default | Effect |
-|---|---|---|
-${Object.entries(FEATURE_GATES)
-  .map(
-    ([name, gate]) =>
-      `| \`${name}\` | ${gate.enabled}${'locked' in gate ? ', locked' : ''} (${gate.stage}) | ${gate.effect} |`,
-  )
-  .join('\n')}
+${markdownTable(['Gate', 'Default', 'Effect'], Object.entries(FEATURE_GATES).map(gateRow))}
 
 \`AllAlpha\` and \`AllBeta\` set every gate of their stage that is not named itself. These are gone, and always on: ${[...GONE_GATES].map((name) => `\`${name}\``).join(', ')}.
 `;
 }
 
 function table(head: readonly string[], rows: readonly Row[]): string {
-  return [
-    `| ${head.join(' | ')} |`,
-    `|${head.map(() => '---|').join('')}`,
-    ...rows.map(({ name, initial, text, beside }) => `| ${name} | ${initial} | ${text} | ${beside} |`),
-  ].join('\n');
+  return markdownTable(
+    head,
+    rows.map(({ name, initial, text, beside }) => [name, initial, text, beside]),
+  );
 }
 
 function flagRow(info: FlagInfo): Row {
@@ -144,17 +154,17 @@ function ownRows(flags: readonly FlagInfo[]): Row[] {
   return [...flags.filter(({ own }) => own).map((info) => ({ ...flagRow(info), beside: '' })), ...aliases];
 }
 
+function gateRow([name, gate]: [string, (typeof FEATURE_GATES)[GateName]]): string[] {
+  const locked = 'locked' in gate ? ', locked' : '';
+  return [code(name), `${gate.enabled}${locked} (${gate.stage})`, gate.effect];
+}
+
 function meaning({ text, deprecated }: FlagInfo | FieldInfo): string {
-  const cell = text.replaceAll('|', '\\|');
-  return deprecated ? `${cell}. Deprecated: ${deprecated}` : cell;
+  return deprecated ? `${text}. Deprecated: ${deprecated}` : text;
 }
 
 function besideKubeProxy(group: FlagGroup, differs: readonly (string | undefined)[]): string {
   const all = differs.filter((one) => one !== undefined).join('; ');
   if (group === 'Without effect') return `no effect: ${all}`;
   return all === '' ? 'same' : `different: ${all}`;
-}
-
-function code(value: string): string {
-  return value === '' ? '' : `\`${value}\``;
 }

@@ -31,7 +31,8 @@ abstract class Metric<Name extends string, T> {
   abstract readonly type: MetricType;
   readonly name: string;
   readonly help: string;
-  readonly #labelNames: readonly Name[];
+  /** Sorted. */
+  readonly labelNames: readonly Name[];
   readonly #series = new Map<string, { readonly labels: readonly (readonly [Name, string])[]; value: T }>();
 
   /** Throws for names that no Prometheus would take. */
@@ -41,7 +42,7 @@ abstract class Metric<Name extends string, T> {
     }
     this.name = name;
     this.help = help;
-    this.#labelNames = [...labelNames].sort();
+    this.labelNames = [...labelNames].sort();
   }
 
   read(): Family {
@@ -54,11 +55,11 @@ abstract class Metric<Name extends string, T> {
   protected abstract samplesOf(labels: Sample['labels'], value: T): Sample[];
 
   protected update(labels: Labels<Name>, change: (value: T) => T): void {
-    const key = this.#labelNames.map((name) => labels[name]).join('\0');
+    const key = this.labelNames.map((name) => labels[name]).join('\0');
     const series = this.#series.get(key);
     if (series) series.value = change(series.value);
     else {
-      const named = this.#labelNames.map((name) => [name, labels[name]] as const);
+      const named = this.labelNames.map((name) => [name, labels[name]] as const);
       this.#series.set(key, { labels: named, value: change(this.initial()) });
     }
   }
@@ -111,18 +112,19 @@ interface Distribution {
 
 export class Histogram<Name extends string = never> extends Metric<Name, Distribution> {
   readonly type = 'histogram';
-  readonly #bounds: readonly number[];
+  /** Upper bounds of its buckets, ascending, without `+Inf`. */
+  readonly bounds: readonly number[];
 
   /** @param bounds upper bounds, ascending, each part of its bucket; `+Inf` comes by itself */
   constructor(name: string, help: string, bounds: readonly number[], labelNames: readonly Name[]) {
     super(name, help, labelNames);
-    this.#bounds = bounds;
+    this.bounds = bounds;
   }
 
   observe(labels: Labels<Name>, value: number): void {
     this.update(labels, (distribution) => {
-      const index = this.#bounds.findIndex((bound) => value <= bound);
-      const place = index < 0 ? this.#bounds.length : index;
+      const index = this.bounds.findIndex((bound) => value <= bound);
+      const place = index < 0 ? this.bounds.length : index;
       distribution.counts[place] = (distribution.counts[place] ?? 0) + 1;
       distribution.sum += value;
       return distribution;
@@ -130,14 +132,14 @@ export class Histogram<Name extends string = never> extends Metric<Name, Distrib
   }
 
   protected initial(): Distribution {
-    return { counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 };
+    return { counts: new Array<number>(this.bounds.length + 1).fill(0), sum: 0 };
   }
 
   protected samplesOf(labels: Sample['labels'], { counts, sum }: Distribution): Sample[] {
     let count = 0;
     const buckets = counts.map((own, index): Sample => {
       count += own;
-      const bound = this.#bounds[index] ?? Number.POSITIVE_INFINITY;
+      const bound = this.bounds[index] ?? Number.POSITIVE_INFINITY;
       return { suffix: '_bucket', labels, bound, value: count };
     });
     return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: count }];

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { registerProcessMetrics, softLimit, virtualMemory } from './process.ts';
+import { networkOctets, registerProcessMetrics, softLimit, virtualMemory } from './process.ts';
 import { Registry } from './registry.ts';
 
 test('the size is found behind any name', () => {
@@ -19,6 +19,18 @@ test('soft limits', () => {
   expect(() => softLimit(LIMITS, 'Max cats')).toThrow('no limit called Max cats');
 });
 
+test('octets are found by their names', () => {
+  const netstat = `TcpExt: SyncookiesSent InOctets
+TcpExt: 1 2
+IpExt: InNoRoutes InOctets OutOctets InCsumErrors
+IpExt: 0 3401099865 614022797 7
+MPTcpExt: MPCapableSYNRX
+MPTcpExt: 0
+`;
+  expect(networkOctets(netstat)).toEqual({ received: 3_401_099_865, sent: 614_022_797 });
+  expect(() => networkOctets('TcpExt: InOctets\nTcpExt: 1\n')).toThrow('no counter called InOctets');
+});
+
 test('this process is told of', async () => {
   const registry = new Registry();
   const before = Date.now();
@@ -34,6 +46,8 @@ test('this process is told of', async () => {
     'kube_rulesync_memory_bytes area heap_used',
     'process_cpu_seconds_total',
     'process_max_fds',
+    'process_network_receive_bytes_total',
+    'process_network_transmit_bytes_total',
     'process_open_fds',
     'process_resident_memory_bytes',
     'process_start_time_seconds',
@@ -46,6 +60,8 @@ test('this process is told of', async () => {
   expect(value('process_virtual_memory_bytes')).toBeGreaterThan(resident);
   expect(value('process_cpu_seconds_total')).toBeGreaterThan(0);
   expect(Math.abs(value('process_open_fds') - readdirSync('/proc/self/fd').length)).toBeLessThan(20);
+  expect(value('process_network_receive_bytes_total')).toBeGreaterThanOrEqual(0);
+  expect(value('process_network_transmit_bytes_total')).toBeGreaterThanOrEqual(0);
   expect(value('process_max_fds')).toBeGreaterThan(value('process_open_fds'));
   expect(value('process_start_time_seconds') * 1000).toBeLessThan(before);
   expect(value('process_start_time_seconds') * 1000).toBeGreaterThan(before - process.uptime() * 1000 - 1000);

@@ -14,13 +14,23 @@ export function registerProcessMetrics(registry: Registry): void {
   const virtual = new Gauge('process_virtual_memory_bytes', 'Virtual memory size', []);
   const maxVirtual = new Gauge('process_virtual_memory_max_bytes', 'Virtual memory that may be had', []);
   const resident = new Gauge('process_resident_memory_bytes', 'Resident memory size', []);
+  const received = new Counter(
+    'process_network_receive_bytes_total',
+    "Bytes received in this process's network: with host networking, all of the node's",
+    [],
+  );
+  const sent = new Counter(
+    'process_network_transmit_bytes_total',
+    "Bytes sent in this process's network: with host networking, all of the node's",
+    [],
+  );
   const started = new Gauge('process_start_time_seconds', 'When the process started', []);
   const memory = new Gauge(
     'kube_rulesync_memory_bytes',
     'What Node.js has taken: the heap and what is used of it, and buffers outside of it',
     ['area'],
   );
-  registry.register(cpu, openFds, maxFds, virtual, maxVirtual, resident, started, memory);
+  registry.register(cpu, openFds, maxFds, virtual, maxVirtual, resident, received, sent, started, memory);
   started.set({}, Math.round(Date.now() / 10 - process.uptime() * 100) / 100);
   // Nothing of procfs is on a disk: reading it takes microseconds, less than coming back for it would.
   registry.beforeReading(() => {
@@ -38,6 +48,11 @@ export function registerProcessMetrics(registry: Registry): void {
       maxFds.set({}, softLimit(limits, 'Max open files'));
       maxVirtual.set({}, softLimit(limits, 'Max address space'));
     });
+    attempt(() => {
+      const octets = networkOctets(readFileSync('/proc/self/net/netstat', 'latin1'));
+      received.set({}, octets.received);
+      sent.set({}, octets.sent);
+    });
   });
 }
 
@@ -53,6 +68,23 @@ function attempt(read: () => void): void {
 export function virtualMemory(stat: string): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[20]);
+}
+
+/**
+ * `InOctets` and `OutOctets` of the kernel's `IpExt` counters, two lines of proc_pid_net(5): names, then values.
+ * Throws when they are not there.
+ */
+export function networkOctets(netstat: string): { readonly received: number; readonly sent: number } {
+  const [names = [], values = []] = netstat
+    .split('\n')
+    .filter((line) => line.startsWith('IpExt:'))
+    .map((line) => line.split(' '));
+  const octets = (name: string) => {
+    const value = values[names.indexOf(name)];
+    if (value === undefined) throw new Error(`no counter called ${name}`);
+    return Number(value);
+  };
+  return { received: octets('InOctets'), sent: octets('OutOctets') };
 }
 
 /** The soft limit of one line of proc_pid_limits(5). Throws when there is no such line. */

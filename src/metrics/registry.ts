@@ -1,9 +1,15 @@
 /** The metrics that one path answers with. */
-import type { Family } from './metric.ts';
+import type { Family, MetricType } from './metric.ts';
 
 /** Whatever can be read as one metric. */
 export interface Readable {
   readonly name: string;
+  readonly help: string;
+  readonly type: MetricType;
+  /** Sorted. */
+  readonly labelNames: readonly string[];
+  /** Of a histogram: the upper bounds of its buckets, ascending, without `+Inf`. */
+  readonly bounds?: readonly number[];
   read(): Family;
 }
 
@@ -22,9 +28,9 @@ export class Registry {
     }
   }
 
-  /** Of all metrics, with or without a value. */
-  get names(): readonly string[] {
-    return [...this.#metrics.keys()];
+  /** All of them, with or without a value. */
+  get metrics(): readonly Readable[] {
+    return [...this.#metrics.values()];
   }
 
   /** `refresh` runs before each reading. */

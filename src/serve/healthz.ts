@@ -9,20 +9,18 @@ import { Listener, type ListenerOptions } from './http.ts';
 
 const HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' };
 
+/** Every path that is there, and whether the Node counts. */
+export const HEALTH_PATHS: ReadonlyMap<string, { readonly withNode: boolean }> = new Map([
+  ['/healthz', { withNode: true }],
+  ['/livez', { withNode: false }],
+]);
+
 /** What a path is answered. `now` is milliseconds since the epoch. */
 export function healthAnswer(path: string, state: HealthState, now: number): Answer {
-  switch (path) {
-    case '/healthz': {
-      const ok = isHealthy(state, now) && state.nodeEligible;
-      return answer(ok, healthBody(state, now, ok, true));
-    }
-    case '/livez': {
-      const ok = isHealthy(state, now);
-      return answer(ok, healthBody(state, now, ok, false));
-    }
-    default:
-      return NOT_FOUND;
-  }
+  const check = HEALTH_PATHS.get(path);
+  if (!check) return NOT_FOUND;
+  const ok = isHealthy(state, now) && (state.nodeEligible || !check.withNode);
+  return answer(ok, healthBody(state, now, ok, check.withNode));
 }
 
 function answer(ok: boolean, body: string): Answer {

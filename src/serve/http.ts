@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../log/logger.ts';
 import { type Answer, type Asked, FAILED, NOT_ALLOWED } from './answer.ts';
+import { Connections } from './connections.ts';
 
 /** How much anybody may ask of a server. */
 export interface Limits {
@@ -18,6 +19,12 @@ export interface Limits {
   /** Milliseconds for a connection to stay open with nothing on it. */
   readonly idleMs: number;
 }
+
+/**
+ * Of all servers of this process: a node has as many health check ports as the cluster has Services of that kind, and
+ * the tools that write rules need file descriptors too.
+ */
+const ALL_CONNECTIONS = new Connections(1024);
 
 const LIMITS: Limits = { connections: 256, requestMs: 5000, answerMs: 10_000, idleMs: 10_000 };
 
@@ -37,6 +44,8 @@ export interface ListenerOptions {
   /** Told once, when the first attempt to listen fails. */
   readonly failed?: (error: Error) => void;
   readonly limits?: Partial<Limits>;
+  /** Those of all servers that share a limit; default: of this process. */
+  readonly all?: Connections;
 }
 
 /** A server that listens from `start` to `close`, or tries to. */
@@ -44,19 +53,21 @@ export class Listener {
   readonly #options: ListenerOptions;
   #server: Server | undefined;
   readonly #limits: Limits;
-  /** The one that has been quiet longest comes first. */
-  readonly #sockets = new Set<Socket>();
+  readonly #own: Connections;
+  readonly #all: Connections;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#own = new Connections(this.#limits.connections);
+    this.#all = options.all ?? ALL_CONNECTIONS;
   }
 
   /** How many connections are open. */
   get connections(): number {
-    return this.#sockets.size;
+    return this.#own.size;
   }
 
   /** Where it listens, once it does. */
@@ -144,16 +155,14 @@ export class Listener {
   }
 
   #admit(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
-    if (this.#sockets.size <= this.#limits.connections) return;
-    const [quietest] = this.#sockets;
-    quietest?.destroy();
+    this.#own.add(socket);
+    this.#all.add(socket);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket, headers } = request;
-    if (this.#sockets.delete(socket)) this.#sockets.add(socket);
+    this.#own.heard(socket);
+    this.#all.heard(socket);
     const deadline = setTimeout(() => socket.destroy(), this.#limits.answerMs);
     response.once('close', () => clearTimeout(deadline));
     const { status, headers: own, body } = await this.#answerTo(request);

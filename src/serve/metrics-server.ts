@@ -1,8 +1,8 @@
 /** The metrics server: kube-proxy 1.36's paths, status codes, headers and bodies, and `/readyz` beside them. */
 import { LANGUAGE_VERSION } from '../metrics/build-info.ts';
 import { exposition, formatFor } from '../metrics/exposition.ts';
-import { Counter, Gauge } from '../metrics/metric.ts';
-import { Registry } from '../metrics/registry.ts';
+import { HealthIndicators } from '../metrics/health-indicators.ts';
+import type { Registry } from '../metrics/registry.ts';
 import type { ProxyMode } from '../reconcile/backend.ts';
 import { type Answer, type Asked, NOT_FOUND, TEXT_HEADERS } from './answer.ts';
 import { type Check, type CheckGroup, checksAnswer, PING } from './checks.ts';
@@ -10,7 +10,10 @@ import { Listener, type ListenerOptions } from './http.ts';
 import { anyDelimiter, flagzAnswer, statuszAnswer } from './zpages.ts';
 
 export interface MetricsServerOptions
-  extends Pick<ListenerOptions, 'host' | 'port' | 'log' | 'retryMs' | 'failed' | 'limits'> {
+  extends RouteOptions,
+    Pick<ListenerOptions, 'host' | 'port' | 'log' | 'retryMs' | 'failed' | 'limits'> {}
+
+export interface RouteOptions {
   readonly mode: ProxyMode;
   readonly registry: Registry;
   /** `v0.1.0`. */
@@ -33,11 +36,12 @@ export interface MetricsServerOptions
 /** The version whose behaviour this program has. */
 const EMULATION_VERSION = '1.36';
 
-type Route = (asked: Asked, path: string) => Answer | Promise<Answer>;
+/** What a path is answered; it is told which, as one route may have several. */
+export type Route = (asked: Asked, path: string) => Answer | Promise<Answer>;
 
 /** Call `start` to listen. */
 export function createMetricsServer(options: MetricsServerOptions): Listener {
-  const routes = routesOf(options);
+  const routes = metricsRoutes(options);
   return new Listener({
     ...options,
     name: 'metrics',
@@ -45,7 +49,8 @@ export function createMetricsServer(options: MetricsServerOptions): Listener {
   });
 }
 
-function routesOf(options: MetricsServerOptions): ReadonlyMap<string, Route> {
+/** Every path that is there, and what it is answered. Where the server listens makes no difference. */
+export function metricsRoutes(options: RouteOptions): ReadonlyMap<string, Route> {
   const { mode, registry, configs, flags, readiness, random = Math.random } = options;
   const indicators = new HealthIndicators();
   const configz = JSON.stringify(configs);
@@ -65,7 +70,7 @@ function routesOf(options: MetricsServerOptions): ReadonlyMap<string, Route> {
   return routes;
 }
 
-function statusz(options: MetricsServerOptions, paths: readonly string[]): Route {
+function statusz(options: RouteOptions, paths: readonly string[]): Route {
   const { version, startedAt, now = Date.now, random = Math.random } = options;
   const status = {
     startedAt,
@@ -93,28 +98,4 @@ function checkRoutes(checks: CheckGroup): [string, Route][] {
   const answer: Route = ({ query }, path) => checksAnswer(checks, path, query);
   const own = `/${checks.name}`;
   return [[own, answer], ...checks.checks.map(({ name }): [string, Route] => [`${own}/${name}`, answer])];
-}
-
-/** `/metrics/slis` (KEP-3466): what the last checks came to, and how many came to what. */
-class HealthIndicators {
-  readonly registry = new Registry();
-  readonly #last = new Gauge(
-    'kubernetes_healthcheck',
-    '[STABLE] The result of each health check, 1 for passed',
-    ['name', 'type'],
-  );
-  readonly #total = new Counter(
-    'kubernetes_healthchecks_total',
-    '[STABLE] The results of all health checks',
-    ['name', 'status', 'type'],
-  );
-
-  constructor() {
-    this.registry.register(this.#last, this.#total);
-  }
-
-  ran(name: string, type: string, passed: boolean): void {
-    this.#last.set({ name, type }, passed ? 1 : 0);
-    this.#total.add({ name, status: passed ? 'success' : 'error', type });
-  }
 }

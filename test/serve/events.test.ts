@@ -117,7 +117,11 @@ test('an Event about a Service names it by its uid', async () => {
 test('what kube-proxy tells, and what a refused Service is told of', async () => {
   const { recorder } = await bench();
   const specs: EventSpec[] = [];
-  const told = new ProxyEvents({ nodeName: 'worker-1', record: (spec) => specs.push(spec) });
+  const told = new ProxyEvents({
+    nodeName: 'worker-1',
+    mode: 'nftables',
+    record: (spec) => specs.push(spec),
+  });
   told.starting();
   told.healthzFailed(new Error('healthz server on 0.0.0.0:10256: in use'));
   told.metricsFailed(new Error('metrics server on 127.0.0.1:10249: in use'));
@@ -157,6 +161,16 @@ test('what kube-proxy tells, and what a refused Service is told of', async () =>
     },
   ]);
   recorder.close();
+});
+
+test('in IPVS mode it says first whose IPVS mode is deprecated', () => {
+  const specs: EventSpec[] = [];
+  new ProxyEvents({ nodeName: 'worker-1', mode: 'ipvs', record: (spec) => specs.push(spec) }).starting();
+  expect(specs.map(({ type, reason, action }) => [type, reason, action])).toEqual([
+    ['Warning', 'IPVSDeprecation', 'StartKubeProxy'],
+    ['Normal', 'Starting', 'StartKubeProxy'],
+  ]);
+  expect(specs[0]?.note).toContain('kube-rulesync keeps its own');
 });
 
 test('the same again is counted on the first', async () => {

@@ -1,31 +1,29 @@
 /** Names, types and labels of metrics, held against the list of kube-proxy's. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Family } from '../../src/metrics/metric.ts';
+import { registeredMetrics } from '../../src/metrics/docs.ts';
+import { exponentialBuckets, type Family, linearBuckets } from '../../src/metrics/metric.ts';
 import { ProxyMetrics } from '../../src/metrics/proxy-metrics.ts';
 import { ToolError } from '../../src/node/runner.ts';
 import type { ProxyMode } from '../../src/reconcile/backend.ts';
 import { FakeBackend } from '../support/fake-backend.ts';
+import { codeIn, referenceMissing, referenceRows } from '../support/reference.ts';
 
-const REFERENCE = join(import.meta.dirname, '../../../shared/reference/kube-proxy-1.36.md');
 const MODES: readonly ProxyMode[] = ['iptables', 'ipvs', 'nftables'];
 
 interface Listed {
   readonly name: string;
   readonly type: string;
   readonly labels: readonly string[];
+  /** Of a histogram's buckets, without `+Inf`. */
+  readonly bounds: readonly number[];
   readonly modes: readonly ProxyMode[];
 }
 
 /** The rows of the table of metrics that are kube-proxy's own. */
 function listed(): Listed[] {
-  const rows = readFileSync(REFERENCE, 'utf8')
-    .split('\n')
-    .filter((line) => line.startsWith('| `kubeproxy_'));
-  return rows.flatMap((row) => {
-    const [names = '', types = '', labels = '', modes = ''] = row.slice(2, -2).split(' | ');
-    const [first = '', ...more] = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+  const rows = referenceRows('1.4').filter(([names = '']) => names.startsWith('`kubeproxy_'));
+  return rows.flatMap(([names = '', types = '', labels = '', modes = '']) => {
+    const [first = '', ...more] = codeIn(names);
     // `kubeproxy_a_pending` / `_total`: the second takes the place of the first one's last word.
     const all = [
       first,
@@ -42,9 +40,33 @@ function listed(): Listed[] {
               .replaceAll(/\s*\(.*?\)/g, '')
               .split(', ')
               .sort(),
+      bounds: boundsIn(types),
       modes: /^all/.test(modes) ? MODES : MODES.filter((mode) => modes.includes(mode)),
     }));
   });
+}
+
+/** `histogram 2x15`; `histogram 0.25, 0.5, 1..59 by 1, 60..115 by 5`. */
+function boundsIn(type: string): number[] {
+  const [, factor, count] = /^histogram (\d+)x(\d+)$/.exec(type) ?? [];
+  if (factor !== undefined) return exponentialBuckets(0.001, Number(factor), Number(count));
+  const [, parts = ''] = /^histogram (.+)$/.exec(type) ?? [];
+  return parts.split(', ').flatMap((part) => {
+    const [, from, to, width] = /^(\d+)\.\.(\d+) by (\d+)$/.exec(part) ?? [];
+    if (from === undefined) return part === '' ? [] : [Number(part)];
+    return linearBuckets(Number(from), Number(width), (Number(to) - Number(from)) / Number(width) + 1);
+  });
+}
+
+/** `name{a,b}` of the rows of what all components have: each with its labels. */
+function listedShared(): { readonly name: string; readonly labels: readonly string[] }[] {
+  const rows = referenceRows('1.4').filter(([names = '']) => names.startsWith('Shared: '));
+  return rows.flatMap(([names = '']) =>
+    codeIn(names).flatMap((text) => {
+      const [, name, labels] = /^(\w+)\{(.+)\}$/.exec(text) ?? [];
+      return name === undefined || labels === undefined ? [] : [{ name, labels: labels.split(',').sort() }];
+    }),
+  );
 }
 
 /** Everything a mode has, after each thing that can happen has happened. */
@@ -86,27 +108,47 @@ async function measured(mode: ProxyMode): Promise<Map<string, Family>> {
 const bounds = (family: Family | undefined) =>
   family?.samples.flatMap(({ bound }) => (bound === undefined ? [] : [bound]));
 
-const skip = existsSync(REFERENCE) ? false : 'the reference of kube-proxy is not there';
+const title = "kube-proxy's metrics";
+describe.skipIf(referenceMissing)(
+  referenceMissing ? `${title} (skipped: ${referenceMissing})` : title,
+  () => {
+    test('the list can be read', () => {
+      expect(listed().length).toBe(23);
+      expect(listed().every(({ type, modes }) => type !== '' && modes.length > 0)).toBe(true);
+    });
 
-describe.skipIf(skip)(skip ? `kube-proxy's metrics (skipped: ${skip})` : "kube-proxy's metrics", () => {
-  test('the list can be read', () => {
-    expect(listed().length).toBe(23);
-    expect(listed().every(({ type, modes }) => type !== '' && modes.length > 0)).toBe(true);
-  });
+    test.for(MODES)('%s mode has those of its own, and no others', async (mode) => {
+      const own = listed().filter(({ modes }) => modes.includes(mode));
+      const families = await measured(mode);
+      const told = [...families.values()].filter(({ name }) => name.startsWith('kubeproxy_'));
+      const shown = told.map(({ name, type, samples }) => ({
+        name,
+        type,
+        labels: (samples[0]?.labels ?? []).map(([label]) => label),
+      }));
+      const expected = own.map(({ name, type, labels }) => ({ name, type, labels }));
+      expect(shown).toEqual(expected.sort((a, b) => (a.name < b.name ? -1 : 1)));
+    });
 
-  test.for(MODES)('%s mode has those of its own, and no others', async (mode) => {
-    const own = listed().filter(({ modes }) => modes.includes(mode));
-    const families = await measured(mode);
-    const told = [...families.values()].filter(({ name }) => name.startsWith('kubeproxy_'));
-    const shown = told.map(({ name, type, samples }) => ({
-      name,
-      type,
-      labels: (samples[0]?.labels ?? []).map(([label]) => label),
-    }));
-    const expected = own.map(({ name, type, labels }) => ({ name, type, labels }));
-    expect(shown).toEqual(expected.sort((a, b) => (a.name < b.name ? -1 : 1)));
-  });
-});
+    test('their buckets are as they are there', () => {
+      const histograms = listed().filter(({ type }) => type === 'histogram');
+      expect(histograms.map(({ bounds }) => bounds.length)).toEqual([15, 15, 15, 80, 15]);
+      for (const { name, bounds } of histograms) {
+        const own = registeredMetrics().get(name)?.metric.bounds;
+        // kube-proxy's lists of several parts begin with a zero (component-base's `MergeBuckets`).
+        expect([name, own]).toEqual([name, bounds.length === 15 ? bounds : [0, ...bounds]]);
+      }
+    });
+
+    test('what all components have, has the labels it has there', () => {
+      const shared = listedShared();
+      expect(shared.length).toBeGreaterThan(2);
+      for (const { name, labels } of shared) {
+        expect([name, registeredMetrics().get(name)?.metric.labelNames]).toEqual([name, labels]);
+      }
+    });
+  },
+);
 
 test('their buckets', async () => {
   const families = await measured('nftables');
@@ -151,16 +193,6 @@ test('their buckets', async () => {
     60,
     Number.POSITIVE_INFINITY,
   ]);
-});
-
-test('docs/metrics.md has every metric of our own, and no others', () => {
-  const text = readFileSync(join(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
-  const documented = [...text.matchAll(/^\| `(kube_rulesync_\w+)`/gm)].map(([, name = '']) => name);
-  const runner = { run: () => Promise.reject(new Error('there are no tools')) };
-  const metrics = new ProxyMetrics({ mode: 'nftables', version: 'v0.1.0', featureGates: [], runner });
-  metrics.close();
-  const own = metrics.registry.names.filter((name) => name.startsWith('kube_rulesync_'));
-  expect(new Set(documented)).toEqual(new Set(own));
 });
 
 test('what every component tells', async () => {
