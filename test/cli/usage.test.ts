@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MODES } from '../../backends/registry.ts';
 import { VERSION } from '../../src/version.ts';
+import { startApiServer } from '../support/apiserver/apiserver.ts';
 import { cli, cliCommand } from './cli.ts';
 
 // Each start of the program takes its time on a busy machine.
@@ -121,12 +124,54 @@ function withoutLogs(stderr: string): string {
     .join('\n');
 }
 
-test('an API server that cannot be reached ends a command that answers once', async () => {
-  const { code, stdout, stderr } = await cli(['dump', '--master', 'http://127.0.0.1:1']);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(
-    /\nerror: watch \w+: http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
-  );
+describe('dump, from an API server', () => {
+  test('that is not there, ends at once', async () => {
+    expect(await cli(['dump', '--master', 'http://127.0.0.1:1'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^error: watch \w+: http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+      ) as string,
+    });
+  });
+
+  test('that is something else, ends at once', async () => {
+    const server = createServer((_, response) => response.writeHead(404).end('not here'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const requests: (string | undefined)[] = [];
+    server.on('request', ({ url: path }) => requests.push(path?.replace(/\?.*/, '')));
+    try {
+      const { code, stdout, stderr } = await cli(['dump', '--master', url]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /^error: http:\/\/127\.0\.0\.1:\d+: watch \w+: HTTP 404; is this a Kubernetes API server, and does it serve \/\S+\?\n$/,
+      );
+      // Each resource was asked for once at most.
+      expect(new Set(requests).size).toBe(requests.length);
+    } finally {
+      server.close();
+    }
+  });
+
+  test('that is busy at first, waits for it', async () => {
+    const server = await startApiServer({
+      objects: [{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker-1' } }],
+    });
+    try {
+      server.fail({ status: 503, count: 2, resource: 'services' });
+      const args = ['dump', '--mode=nftables', '--master', server.url, '--node-name', 'worker-1'];
+      const { code, stdout, stderr } = await cli(args);
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: expect.stringContaining('WARN: failed; will try again') as string,
+      });
+      expect(stdout).toMatch(/^add table ip kube-proxy/);
+    } finally {
+      await server.close();
+    }
+  });
 });
 
 test('nothing is in colour where there is no terminal', async () => {

@@ -2,11 +2,12 @@
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { createBackend } from '../../../backends/registry.ts';
-import { IP_FAMILIES } from '../../cluster/values.ts';
+import { IP_FAMILIES, type ValueKind } from '../../cluster/values.ts';
 import type { FlagGroup } from '../../config/flags.ts';
 import { createLogger } from '../../log/logger.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
+import type { ApiHooks } from '../../source/api/options.ts';
 import type { Source } from '../../source/source.ts';
 import { backendOptions } from '../backends.ts';
 import { printingBackend } from '../dry-run.ts';
@@ -47,9 +48,6 @@ export function configure(command: Command): void {
   addFlags(command, GROUPS);
 }
 
-/** How often a server is asked before a command that answers once gives up. */
-const ATTEMPTS = 3;
-
 /** The native text, in pieces; nothing is printed before all of it is there. */
 async function dump({ options, notices }: Settings): Promise<readonly string[]> {
   const log = await createLogger({ verbosity: options.verbosity, format: options.loggingFormat || 'text' });
@@ -57,8 +55,9 @@ async function dump({ options, notices }: Settings): Promise<readonly string[]> 
   if (log.level === 'info') log.level = 'warn';
   for (const notice of notices) log.warn(notice);
   const nodeName = nodeNameOf(options);
-  const api = gatedExternalIPs(await createSource(options, nodeName, false, log), options.featureGates);
-  const source = impatient(tapped(api, logProblems(log)));
+  const patience = new Patience();
+  const chosen = await createSource(options, nodeName, false, log, patience.hooks);
+  const source = tapped(gatedExternalIPs(patience.limited(chosen), options.featureGates), logProblems(log));
   const pieces: string[] = [];
   const backends = IP_FAMILIES.map(async (family) =>
     printingBackend(
@@ -84,26 +83,40 @@ async function dump({ options, notices }: Settings): Promise<readonly string[]> 
   return pieces;
 }
 
+/** A server that is busy, or fails now and then, is asked so often for each kind ... */
+const ATTEMPTS = 3;
+/** ... and for so long, in milliseconds, before a command that answers once gives up. */
+const PATIENCE_MS = 5000;
+
 /** A daemon waits for its API server for as long as it takes; a command that answers once does not. */
-function impatient(source: Source): Source {
-  return {
-    description: source.description,
-    async run(sink, signal) {
-      const over = new AbortController();
-      const failures = new Map<string, number>();
-      let failure: CliError | undefined;
-      const watched = tapped(source, {
-        status(kind, { state, error }) {
-          if (state !== 'retrying') return;
-          const count = (failures.get(kind) ?? 0) + 1;
-          failures.set(kind, count);
-          if (count < ATTEMPTS) return;
-          failure ??= new CliError(error ?? `${source.description}: cannot be read`);
-          over.abort();
-        },
-      });
-      await watched.run(sink, AbortSignal.any([signal, over.signal]));
-      if (failure) throw failure;
+class Patience {
+  readonly #over = new AbortController();
+  readonly #failures = new Map<ValueKind, { count: number; readonly since: number }>();
+  #failure: string | undefined;
+
+  readonly hooks: ApiHooks = {
+    failed: (kind, message, lasting) => {
+      const now = performance.now();
+      const failures = this.#failures.get(kind) ?? { count: 0, since: now };
+      failures.count += 1;
+      this.#failures.set(kind, failures);
+      if (!lasting && (failures.count < ATTEMPTS || now - failures.since < PATIENCE_MS)) return;
+      this.#failure ??= message;
+      this.#over.abort();
     },
   };
+
+  /** A source made with `hooks`, which rejects with a `CliError` when there is no more to be hoped for. */
+  limited(source: Source): Source {
+    const { description } = source;
+    return {
+      description,
+      run: async (sink, signal) => {
+        await source.run(sink, AbortSignal.any([signal, this.#over.signal]));
+        if (this.#failure === undefined) return;
+        const named = this.#failure.includes(description);
+        throw new CliError(named ? this.#failure : `${description}: ${this.#failure}`);
+      },
+    };
+  }
 }

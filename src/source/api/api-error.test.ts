@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { errorOfStatus, parseRetryAfter } from './api-error.ts';
+import { errorOfStatus, errorText, parseRetryAfter } from './api-error.ts';
 
 describe('the reason of a Status', () => {
   test.each([
@@ -36,4 +36,19 @@ test.each([
   ['soon', undefined],
 ])('Retry-After: %s', (header, wait) => {
   expect(parseRetryAfter(header, Date.UTC(2026, 10, 30, 12))).toBe(wait);
+});
+
+test.each([
+  [new Error('one\n  two '), 'one two'],
+  ['text', 'text'],
+  // What Node makes of a host with two addresses of which neither answers has no message of its own.
+  [
+    new AggregateError([
+      new Error('connect ECONNREFUSED ::1:1'),
+      new Error('connect ECONNREFUSED 127.0.0.1:1'),
+    ]),
+    'connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1',
+  ],
+])('the text of %o is %j', (error, text) => {
+  expect(errorText(error)).toBe(text);
 });

@@ -49,8 +49,15 @@ export class ApiError extends Error {
   }
 }
 
+/** `code` of the cause when a server takes the connection and then does not answer in time. */
+export const NO_ANSWER = 'ENOANSWER';
+
 /** The message of anything thrown, in one line. */
 export function errorText(error: unknown): string {
+  // Each of a host's addresses was tried, and the whole has no words of its own.
+  if (error instanceof AggregateError && error.message === '') {
+    return [...new Set(error.errors.map(errorText))].join('; ');
+  }
   const text = error instanceof Error ? error.message : String(error);
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 }

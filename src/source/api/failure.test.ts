@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError, type ApiErrorDetails, type ApiErrorReason } from './api-error.ts';
-import { nextStep, type Situation } from './failure.ts';
+import { ApiError, type ApiErrorDetails, type ApiErrorReason, NO_ANSWER } from './api-error.ts';
+import { explain, isLasting, nextStep, type Situation } from './failure.ts';
 import type { ApiResource } from './resources.ts';
 
 const required: ApiResource = {
@@ -128,4 +128,53 @@ test('an error of our own: everything anew', () => {
     synced: true,
   });
   expect(step).toEqual({ wait: 'backoff', relist: 'fault' });
+});
+
+describe('whether the same would come again', () => {
+  const failure = (code: string) => ({ cause: Object.assign(new Error('failed'), { code }) });
+
+  test.each<[ApiErrorReason, ApiErrorDetails]>([
+    ['unreachable', failure('ECONNREFUSED')],
+    ['unreachable', failure('ENOTFOUND')],
+    ['unreachable', failure('ETIMEDOUT')],
+    ['unreachable', failure('ERR_TLS_CERT_ALTNAME_INVALID')],
+    ['unreachable', {}],
+    ['unauthorized', { status: 401 }],
+    ['forbidden', { status: 403 }],
+    ['not-found', { status: 404 }],
+    ['server', { status: 301 }],
+  ])('%s %o: yes', (reason, details) => {
+    expect(isLasting(new ApiError(reason, 'said', details), required)).toBe(true);
+  });
+
+  test.each<[ApiErrorReason, ApiErrorDetails]>([
+    ['unreachable', failure('ECONNRESET')],
+    ['unreachable', failure(NO_ANSWER)],
+    ['throttled', { status: 429, retryAfterMs: 1000 }],
+    ['server', { status: 500 }],
+    ['dropped', {}],
+    ['idle', {}],
+    ['incomplete', {}],
+    ['malformed', {}],
+    ['expired', { status: 410 }],
+  ])('%s %o: perhaps not', (reason, details) => {
+    expect(isLasting(new ApiError(reason, 'said', details), required)).toBe(false);
+  });
+
+  test('what we can do without is no reason to give up', () => {
+    expect(isLasting(new ApiError('forbidden', 'said'), optional)).toBe(false);
+    expect(isLasting(new ApiError('not-found', 'said'), optional)).toBe(false);
+    expect(isLasting(new ApiError('unreachable', 'said'), optional)).toBe(true);
+    expect(isLasting(new TypeError('oops'), required)).toBe(false);
+  });
+});
+
+test.each<[ApiErrorReason, ApiErrorDetails, string]>([
+  ['not-found', { status: 404 }, '; is this a Kubernetes API server, and does it serve /api/v1/services?'],
+  ['malformed', {}, '; is this a Kubernetes API server?'],
+  ['server', { status: 302 }, '; is this a Kubernetes API server?'],
+  ['server', { status: 500 }, ''],
+  ['unreachable', {}, ''],
+])('%s %o is explained as %j', (reason, details, text) => {
+  expect(explain(new ApiError(reason, 'said', details), required)).toBe(text);
 });

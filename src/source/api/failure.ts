@@ -1,5 +1,5 @@
 /** What to do about a failure: pure, so that the policy can be read and tested as a table. */
-import { ApiError } from './api-error.ts';
+import { ApiError, NO_ANSWER } from './api-error.ts';
 import type { RelistReason, WatchRestartReason } from './options.ts';
 import type { ApiResource } from './resources.ts';
 
@@ -116,6 +116,30 @@ function streamError({ mode, streamErrors }: Situation): NextStep {
   return { wait: 'backoff', relist: 'rejected', note: 'the watch fails again and again; will list again' };
 }
 
+/**
+ * Whether trying again in a moment brings the same: the server is not there, or its answer is final. One that is slow,
+ * busy or breaks off may do better the next time. A resource we can do without fails for good without harm.
+ */
+export function isLasting(error: unknown, resource: ApiResource): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const { reason, cause } = error;
+  if (reason === 'unauthorized') return true;
+  if (reason === 'forbidden' || reason === 'not-found') return resource.optional !== true;
+  return reason === 'unreachable' ? !PASSING.has(codeOf(cause)) : isRedirect(error);
+}
+
+/** Nobody redirects the API: this is another server, or its address begins with http and not https. */
+function isRedirect({ status = 0 }: ApiError): boolean {
+  return status >= 300 && status < 400;
+}
+
+/** A connection that was closed before the answer, and a server that takes its time to answer. */
+const PASSING: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', NO_ANSWER]);
+
+function codeOf(cause: unknown): unknown {
+  return cause instanceof Error && 'code' in cause ? cause.code : undefined;
+}
+
 /** What a person can do about it, to go behind the message; empty when the message says all. */
 export function explain(error: unknown, resource: ApiResource): string {
   if (!(error instanceof ApiError)) return '';
@@ -125,6 +149,7 @@ export function explain(error: unknown, resource: ApiResource): string {
   if (error.reason === 'not-found' && !resource.optional) {
     return `; is this a Kubernetes API server, and does it serve ${resource.path}?`;
   }
+  if (error.reason === 'malformed' || isRedirect(error)) return '; is this a Kubernetes API server?';
   return '';
 }
 

@@ -39,6 +39,11 @@ export interface ApiHooks {
   relist?(kind: ValueKind, reason: RelistReason): void;
   watchRestart?(kind: ValueKind, reason: WatchRestartReason): void;
   /**
+   * A list or a watch failed, and will be tried again unless this aborts the source. `lasting`: that would bring the
+   * same for as long as nobody mends it.
+   */
+  failed?(kind: ValueKind, message: string, lasting: boolean): void;
+  /**
    * One HTTP exchange, once its headers are in. `code` is the status, or `<error>` when there was no answer, as
    * client-go counts it; `verb` the HTTP method; `host` name and port; `seconds` the time until the headers.
    */

@@ -6,7 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SourceSink, SourceStatus } from '../source.ts';
 import { ApiError, errorText, type Fields, isFields } from './api-error.ts';
 import { Backoff } from './backoff.ts';
-import { explain, type NextStep, nextStep, type RequestMode, watchRestartReason } from './failure.ts';
+import {
+  explain,
+  isLasting,
+  type NextStep,
+  nextStep,
+  type RequestMode,
+  watchRestartReason,
+} from './failure.ts';
 import { Intake } from './intake.ts';
 import { list } from './list.ts';
 import type { ApiHooks, Log, RelistReason, Timing } from './options.ts';
@@ -216,6 +223,10 @@ class Reflector {
     this.#follow(step);
     const delay = this.#delay(step, error, random);
     const message = `${errorText(error)}${explain(error, this.#resource)}`;
+    if (step.wait !== 'none' && !step.healthy) {
+      hooks.failed?.(kind, message, isLasting(error, this.#resource));
+      if (this.#signal.aborted) return;
+    }
     const fields = { kind, error: message, retryInMs: Math.round(delay) };
     if (step.wait === 'none' || step.healthy) log.info(fields, step.note);
     else log.warn(fields, step.note);

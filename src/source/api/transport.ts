@@ -2,7 +2,7 @@
 import http, { type Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Access, Credentials, Tls } from './access.ts';
-import { ApiError, errorText } from './api-error.ts';
+import { ApiError, errorText, NO_ANSWER } from './api-error.ts';
 import type { ApiHooks, Log } from './options.ts';
 import { errorOfResponse } from './refusal.ts';
 
@@ -91,7 +91,9 @@ export function createTransport({ credentials, userAgent, hooks, log }: Transpor
       const cancel = () => outgoing.destroy(new Error('cancelled'));
       signal.addEventListener('abort', cancel, { once: true });
       const timer = setTimeout(() => {
-        outgoing.destroy(new Error(`no answer within ${request.responseMs} ms`));
+        const connected = outgoing.socket?.connecting === false;
+        const error = new Error(`no ${connected ? 'answer' : 'connection'} within ${request.responseMs} ms`);
+        outgoing.destroy(Object.assign(error, { code: connected ? NO_ANSWER : 'ETIMEDOUT' }));
       }, request.responseMs);
 
       outgoing.on('response', (response) => {

@@ -84,17 +84,17 @@ describe('parseManifest', () => {
     ['{}', '1:1: not a Kubernetes object: it has no kind\n  1 | {}\n    | ^'],
     [
       'kind: [Service]\n',
-      '1:1: not a Kubernetes object: its kind is ["Service"], not text\n  1 | kind: [Service]\n    | ^',
+      '1:7: not a Kubernetes object: its kind is ["Service"], not text\n  1 | kind: [Service]\n    |       ^',
     ],
-    ['kind: List\nitems: 5\n', '1:1: items is 5, not a list of objects\n  1 | kind: List\n    | ^'],
+    ['kind: List\nitems: 5\n', '2:8: items is 5, not a list of objects\n  2 | items: 5\n    |        ^'],
     [
       '{"kind": "NodeList", "items": {}}',
       '1:1: items is {}, not a list of objects\n  1 | {"kind": "NodeList", "items": {}}\n    | ^',
     ],
-    ['kind: list\nitems: []\n', '1:1: kind "list" is spelled List\n  1 | kind: list\n    | ^'],
+    ['kind: list\nitems: []\n', '1:7: kind "list" is spelled List\n  1 | kind: list\n    |       ^'],
     [
       'kind: Servicelist\nitems: []\n',
-      '1:1: kind "Servicelist" is spelled ServiceList\n  1 | kind: Servicelist\n    | ^',
+      '1:7: kind "Servicelist" is spelled ServiceList\n  1 | kind: Servicelist\n    |       ^',
     ],
     ['kind: List\nitems:\n- 7\n', '3:3: items[0]: a number, not a Kubernetes object\n  3 | - 7\n    |   ^'],
   ] as const)('names what is no object in %j', async ([text, message]) => {

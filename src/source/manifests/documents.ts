@@ -126,7 +126,10 @@ function* opened(
   path: Path,
   inherited: Fields = {},
 ): Generator<ManifestDocument | Complaint> {
-  const complain = (reason: string): Complaint => ({ path, reason: `${shown(path)}${reason}` });
+  const complain = (reason: string, field?: string): Complaint => ({
+    path: field === undefined ? path : [...path, field],
+    reason: `${shown(path)}${reason}`,
+  });
   if (!isFields(value)) return yield complain(`${nameOf(value)}, not a Kubernetes object${hintFor(value)}`);
   const object = { ...inherited, ...value };
   const { kind, apiVersion, items } = object;
@@ -134,15 +137,16 @@ function* opened(
     return yield complain('not a Kubernetes object: it has no kind');
   }
   if (typeof kind !== 'string') {
-    return yield complain(`not a Kubernetes object: its kind is ${quote(kind)}, not text`);
+    return yield complain(`not a Kubernetes object: its kind is ${quote(kind)}, not text`, 'kind');
   }
   const right = rightSpelling(kind);
   if (right !== undefined && isListKind(right))
-    return yield complain(`kind ${quote(kind)} is spelled ${right}`);
+    return yield complain(`kind ${quote(kind)} is spelled ${right}`, 'kind');
   const isList = isListKind(kind);
   if (!isList && !(kind.endsWith(LIST) && Array.isArray(items))) return yield { object, kind, where };
   if (items === undefined || items === null) return;
-  if (!Array.isArray(items)) return yield complain(`items is ${quote(items)}, not a list of objects`);
+  if (!Array.isArray(items))
+    return yield complain(`items is ${quote(items)}, not a list of objects`, 'items');
   const passedOn = kind === LIST ? {} : { kind: kind.slice(0, -LIST.length), apiVersion };
   for (const [index, item] of items.entries()) {
     // What the lists of others hold is for them to say.
