@@ -24,7 +24,7 @@ export interface Limits {
  * Of all servers of this process: a node has as many health check ports as the cluster has Services of that kind, and
  * the tools that write rules need file descriptors too.
  */
-const ALL_CONNECTIONS = new Connections(1024);
+const ALL_CONNECTIONS = new Connections(512);
 
 const LIMITS: Limits = { connections: 256, requestMs: 5000, answerMs: 10_000, idleMs: 10_000 };
 

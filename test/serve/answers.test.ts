@@ -12,6 +12,7 @@ import { createHealthzServer } from '../../src/serve/healthz.ts';
 import type { Listener } from '../../src/serve/http.ts';
 import { createMetricsServer } from '../../src/serve/metrics-server.ts';
 import { ServiceHealthServers } from '../../src/serve/service-health.ts';
+import { freePort } from '../support/free-port.ts';
 import { rawAnswer, rawRequest } from '../support/raw-http.ts';
 
 const log = pino({ level: 'silent' });
@@ -326,14 +327,6 @@ describe('the health check', () => {
 });
 
 describe('the health check of a Service', () => {
-  async function freePort(): Promise<number> {
-    const probe = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => probe.once('listening', resolve));
-    const { port } = probe.address() as AddressInfo;
-    await new Promise((resolve) => probe.close(resolve));
-    return port;
-  }
-
   test.for([
     [2, true, '200 OK'],
     [0, true, '503 Service Unavailable'],

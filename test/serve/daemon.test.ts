@@ -10,6 +10,7 @@ import { NodeProxy } from '../../src/proxy.ts';
 import { type ApiServer, type KubeObject, startApiServer } from '../support/apiserver/apiserver.ts';
 import { endpointSlice, node, service } from '../support/apiserver/samples.ts';
 import { FakeBackend } from '../support/fake-backend.ts';
+import { freePort } from '../support/free-port.ts';
 import { optionsOf } from '../support/node-under-test.ts';
 import { until } from '../support/until.ts';
 
@@ -17,15 +18,6 @@ const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-/** A port that is free at this moment. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 interface Daemon {
   readonly api: ApiServer;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { Connections } from '../../src/serve/connections.ts';
 import { Listener, type ListenerOptions } from '../../src/serve/http.ts';
 import { rawAnswer, rawRequest } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
@@ -74,6 +75,34 @@ test('whoever asked last stays longest', async () => {
   await open(port);
   await until(() => closed.length > 0);
   expect(closed).toEqual(['second']);
+});
+
+test('all servers together have a limit too, which takes the quietest of any', async () => {
+  const all = new Connections(2);
+  const other = new Listener({
+    name: 'other',
+    host: '127.0.0.1',
+    port: 0,
+    answer: () => ({ status: 200, headers: {}, body: 'ok' }),
+    log,
+    all,
+  });
+  await other.start();
+  try {
+    const port = await start({ all });
+    const [first, second] = [await open(other.address?.port ?? 0), await open(port)];
+    await until(() => all.size === 2);
+    const third = await open(port);
+    await until(() => first.destroyed);
+    expect([second.destroyed, third.destroyed, other.connections, server.connections]).toEqual([
+      false,
+      false,
+      0,
+      2,
+    ]);
+  } finally {
+    await other.close();
+  }
 });
 
 test('a client that does not take its answer is cut off, and one that does is not', async () => {
