@@ -1,6 +1,7 @@
 /** Options as commander's flags: their help, and reading them back. */
 import { type Command, Help, Option } from 'commander';
 import { FLAGS, type FlagGroup, type FlagInfo, type OptionName } from '../config/flags.ts';
+import { flagName, type NameOf } from '../config/options.ts';
 
 export interface AddFlagsOptions {
   /** Only what kube-proxy has too, under its names. */
@@ -46,11 +47,24 @@ function withoutAlias({ alias: _alias, ...info }: FlagInfo): FlagInfo {
   return info;
 }
 
+/** Remembers which of its names was used: an error is about what stands on the command line. */
+class NamedOption extends Option {
+  /** `-v`, `--mode`; absent while the flag is not given. */
+  spelling: string | undefined;
+
+  /** Commander asks each option whether it is the one that an argument names. */
+  is(name: string): boolean {
+    if (name !== this.short && name !== this.long) return false;
+    this.spelling = name;
+    return true;
+  }
+}
+
 function toOption(info: FlagInfo): Option {
   const names = [info.short && `-${info.short}`, info.alias && `--${info.alias}`, `--${info.flag}`];
   const initial = info.shownDefault ?? info.initial;
   const tellDefault = initial !== '' && initial !== 'false' && !info.text.includes('(default:');
-  const option = new Option(
+  const option = new NamedOption(
     names.filter(Boolean).join(', ') + (info.value ? ` ${info.value}` : OPTIONAL_VALUE),
     info.text + (tellDefault ? ` (default: ${initial})` : ''),
   );
@@ -79,6 +93,19 @@ export function givenFlags(command: Command): Partial<Record<OptionName, unknown
 
 /** What one flag was given. */
 export function flagValue(command: Command, flag: string): unknown {
-  const option = command.options.find(({ long }) => long === `--${flag}`);
+  const option = optionOf(command, flag);
   return option && command.getOptionValue(option.attributeName());
+}
+
+/** How the flags of a command are called: those that were given as they were given, `--mode` for `--proxy-mode`. */
+export function givenNames(command: Command): NameOf {
+  return (name) => {
+    const info = FLAGS.get(name);
+    const option = info && optionOf(command, info.flag);
+    return (option instanceof NamedOption ? option.spelling : undefined) ?? flagName(name);
+  };
+}
+
+function optionOf(command: Command, flag: string): Option | undefined {
+  return command.options.find(({ long }) => long === `--${flag}`);
 }

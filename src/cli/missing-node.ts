@@ -16,7 +16,7 @@ export function missingNodeObserver(
       if (missing && !told) {
         log.warn(
           { node: nodeName },
-          `There is no Node ${nodeName}: no endpoint counts as local, no zone is known, and node ports answer on every address. Is --hostname-override the Node’s name?`,
+          `There is no Node ${nodeName}: no endpoint counts as local, no zone is known, and node ports answer on every address. If the Node has another name, give it with --hostname-override`,
         );
       }
       told = missing;

@@ -71,7 +71,7 @@ describe('beside --config', () => {
   test('nothing else does, and is told', async () => {
     const { options, notices } = await settings([
       FILE(),
-      '--proxy-mode=ipvs',
+      '--mode=ipvs',
       '--masquerade-all=false',
       '--kubeconfig=/from/flag',
       '--healthz-port=1',
@@ -82,7 +82,7 @@ describe('beside --config', () => {
     });
     expect(notices).toEqual([
       '--healthz-port is deprecated; use --healthz-bind-address',
-      '--config is given, so these flags do not count: --kubeconfig, --proxy-mode, --masquerade-all, --healthz-port',
+      '--config is given, so these flags do not count: --kubeconfig, --mode, --masquerade-all, --healthz-port',
     ]);
   });
 
@@ -90,12 +90,12 @@ describe('beside --config', () => {
     await map.update({ 'config.conf': `${CONFIG}oomScoreAdj: 2000\n` });
     const path = map.path('config.conf');
     await expect(settings([FILE(), '-vhigh'])).rejects.toThrow(
-      `${path}: oomScoreAdj 2000: must be a whole number from -1000 to 1000\n--v "high": must be a whole number from 0 to 2147483647`,
+      `${path}: oomScoreAdj 2000: must be a whole number from -1000 to 1000\n-v "high": must be a whole number from 0 to 2147483647`,
     );
     await expect(settings([FILE(), '--hostname-override=  '])).rejects.toThrow('oomScoreAdj 2000');
     await map.update({ 'config.conf': CONFIG });
     await expect(settings([FILE(), '--hostname-override=  '])).rejects.toThrow(
-      '--hostname-override "  ": must be more than blanks',
+      '--hostname-override "  ": must be the name of a Node: parts of letters, digits and -, separated by dots, each with a letter or digit at both ends; at most 253 characters',
     );
     await map.update({ 'config.conf': 'mode: ipvs\n' });
     await expect(settings([FILE()])).rejects.toThrow(`${path}: apiVersion (missing): must be`);

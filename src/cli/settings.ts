@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { ConfigurationError, readConfiguration } from '../config/configuration/read.ts';
 import { FIELDS, FLAGS, type OptionName } from '../config/flags.ts';
-import { describeProblem, type Given, type Options, parseOptions } from '../config/options.ts';
+import { describeProblem, type Given, type NameOf, type Options, parseOptions } from '../config/options.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { CliError } from './exit.ts';
 import { flagTexts } from './flag-texts.ts';
-import { flagValue, givenFlags } from './flags.ts';
+import { flagValue, givenFlags, givenNames } from './flags.ts';
 
 export interface Settings {
   readonly options: Options;
@@ -24,14 +24,15 @@ export interface Settings {
  */
 export async function readSettings(command: Command, defaults: Given = {}): Promise<Settings> {
   const flags = givenFlags(command);
+  const flagName = givenNames(command);
   const deprecated = Object.keys(flags).flatMap((name) => {
-    const info = FLAGS.get(name as OptionName);
-    return info?.deprecated ? [`--${info.flag} is deprecated; ${info.deprecated}`] : [];
+    const deprecated = FLAGS.get(name as OptionName)?.deprecated;
+    return deprecated ? [`${flagName(name as OptionName)} is deprecated; ${deprecated}`] : [];
   });
   const path = flagValue(command, 'config');
   if (typeof path !== 'string' || path === '') {
     return {
-      options: checked({ ...defaults, ...flags }),
+      options: checked({ ...defaults, ...flags }, flagName),
       notices: deprecated,
       flags: flagTexts(command),
     };
@@ -47,16 +48,14 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
       { ...given, ...counting, ...('manifests' in counting ? { kubeconfig: '' } : {}) },
       (option) => {
         const field = FIELDS.get(option)?.field;
-        return option in counting || field === undefined
-          ? `--${FLAGS.get(option)?.flag}`
-          : `${path}: ${field}`;
+        return option in counting || field === undefined ? flagName(option) : `${path}: ${field}`;
       },
     ),
     notices: [
       ...deprecated,
       ...notices,
       ...(ignored.length > 0
-        ? [`--config is given, so these flags do not count: ${ignored.join(', ')}`]
+        ? [`--config is given, so these flags do not count: ${ignored.map(flagName).join(', ')}`]
         : []),
     ],
     flags: flagTexts(command),
@@ -64,22 +63,22 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
   };
 }
 
-function checked(given: Given, nameOf?: (option: OptionName) => string): Options {
+function checked(given: Given, nameOf: NameOf): Options {
   const result = parseOptions(given, nameOf);
   if (!result.ok) throw new CliError(result.problems.map(describeProblem).join('\n'));
   return result.options;
 }
 
 /** A file replaces all that kube-proxy's flags say but for a few, which win over it; ours are not for it to say. */
-function besideFile(flags: Given): { readonly counting: Given; readonly ignored: readonly string[] } {
+function besideFile(flags: Given): { readonly counting: Given; readonly ignored: readonly OptionName[] } {
   const counting: Partial<Record<OptionName, unknown>> = {};
-  const ignored: string[] = [];
+  const ignored: OptionName[] = [];
   for (const [name, value] of Object.entries(flags) as [OptionName, unknown][]) {
     const info = FLAGS.get(name);
     // `--hostname-override=$(NODE_NAME)` without that variable says nothing.
     if (value === '') continue;
     if (info?.besideFile || info?.own) counting[name] = value;
-    else ignored.push(`--${info?.flag}`);
+    else ignored.push(name);
   }
   return { counting, ignored };
 }

@@ -25,11 +25,20 @@ export function checkSource({ values, report, nameOf }: Parsed): void {
   }
 }
 
+/** What a Node can be called: a DNS-1123 subdomain (`IsDNS1123Subdomain` of k8s.io/apimachinery). */
+const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const MAX_NODE_NAME = 253;
+
+/** Blanks around a name do not count, nor does case, as in kube-proxy; another name than these no Node can have. */
 export function checkHostname({ values, given, report }: Parsed): void {
   const text = given.hostnameOverride;
-  if (typeof text === 'string' && text !== '' && values.hostnameOverride === '') {
-    report('hostnameOverride', 'must be more than blanks');
-  }
+  if (text === undefined || text === '') return;
+  const name = values.hostnameOverride.toLowerCase();
+  if (name.length <= MAX_NODE_NAME && NODE_NAME.test(name)) return;
+  report(
+    'hostnameOverride',
+    `must be the name of a Node: parts of letters, digits and -, separated by dots, each with a letter or digit at both ends; at most ${MAX_NODE_NAME} characters`,
+  );
 }
 
 /** Names the kernel takes (`dev_valid_name`), without the characters that mean something in rules. */

@@ -101,6 +101,10 @@ describe('a value that is right', () => {
     ['proxyMode', 'nftables', 'proxyMode', 'nftables'],
     ['proxyMode', '', 'proxyMode', MODES[0]],
     ['hostnameOverride', ' Node-A ', 'hostnameOverride', 'node-a'],
+    ['hostnameOverride', 'ip-10-0-0-1.eu.internal', 'hostnameOverride', 'ip-10-0-0-1.eu.internal'],
+    ['hostnameOverride', '1', 'hostnameOverride', '1'],
+    ['hostnameOverride', 'a'.repeat(253), 'hostnameOverride', 'a'.repeat(253)],
+    ['hostnameOverride', '', 'hostnameOverride', ''],
     ['clusterCidr', '10.244.0.0/16', 'clusterCidr', ['10.244.0.0/16']],
     ['clusterCidr', ' 10.244.1.2/16 , FD00:0::/56 ', 'clusterCidr', ['10.244.0.0/16', 'fd00::/56']],
     ['clusterCidr', 'fd00::/56,10.244.0.0/16', 'clusterCidr', ['fd00::/56', '10.244.0.0/16']],
@@ -250,8 +254,25 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
       'much',
       '--log-text-info-buffer-size "much": must be a number of bytes, such as 0, 4096 or 64Ki',
     ],
-    ['hostnameOverride', '  ', '--hostname-override "  ": must be more than blanks'],
-    ['verbosity', 'high', '--v "high": must be a whole number from 0 to 2147483647'],
+    ...[
+      '  ',
+      'N 1',
+      'a_b',
+      '-a',
+      'a-',
+      'a..b',
+      'a.-b',
+      '.a',
+      'node/1',
+      '$(NODE_NAME)',
+      'größe',
+      'a'.repeat(254),
+    ].map((name): [OptionName, unknown, string] => [
+      'hostnameOverride',
+      name,
+      `--hostname-override ${JSON.stringify(name)}: must be the name of a Node: parts of letters, digits and -, separated by dots, each with a letter or digit at both ends; at most 253 characters`,
+    ]),
+    ['verbosity', 'high', '-v "high": must be a whole number from 0 to 2147483647'],
     ['loggingFormat', 'xml', '--logging-format "xml": must be text or json'],
   ])('%s %o', ([option, value, message]) => {
     expect(problems({ [option]: value })).toEqual([message]);
@@ -260,7 +281,7 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
   test('several are all told', () => {
     expect(problems({ masqueradeBit: '99', verbosity: 'x', manifests: 'd', kubeconfig: 'k' })).toEqual([
       '--iptables-masquerade-bit "99": must be a whole number from 0 to 31',
-      '--v "x": must be a whole number from 0 to 2147483647',
+      '-v "x": must be a whole number from 0 to 2147483647',
     ]);
   });
 

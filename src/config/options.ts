@@ -51,7 +51,11 @@ export type { Given } from './checks.ts';
 /** How an option is called. */
 export type NameOf = (option: OptionName) => string;
 
-const flagName: NameOf = (option) => `--${FLAGS.get(option)?.flag ?? option}`;
+/** The flag of an option, as help has it: `--cluster-cidr`, `-v`. */
+export function flagName(option: OptionName): string {
+  const { flag = option, short } = FLAGS.get(option) ?? {};
+  return flag === short ? `-${flag}` : `--${flag}`;
+}
 
 /**
  * Reads options from texts or values by option name; what is absent has its default. Says everything that is
@@ -74,7 +78,7 @@ export function parseOptions(given: checks.Given, nameOf: NameOf = flagName): Op
 /** `--cluster-cidr "10.0.0.0/33": must be …`. */
 export function describeProblem({ name, value, allowed }: OptionProblem): string {
   // A flag that was given several times is one list.
-  const shown = Array.isArray(value) && name.startsWith('--') ? value.join(',') : value;
+  const shown = Array.isArray(value) && name.startsWith('-') ? value.join(',') : value;
   return `${name} ${JSON.stringify(shown)}: ${allowed}`;
 }
 

@@ -81,6 +81,9 @@ test('version -o json', async () => {
   });
 });
 
+const NODE_NAME =
+  'must be the name of a Node: parts of letters, digits and -, separated by dots, each with a letter or digit at both ends; at most 253 characters';
+
 test.for<[string[], string]>([
   [['rnu'], "error: unknown command 'rnu'\n(Did you mean run?)\n"],
   [['help', 'rnu'], "error: unknown command 'rnu'\n(Did you mean run?)\n"],
@@ -92,8 +95,14 @@ test.for<[string[], string]>([
     ['version', '-o', 'xml'],
     "error: option '-o, --output <format>' argument 'xml' is invalid. Allowed choices are text, json.\n",
   ],
-  [['run', '--mode', 'userspace'], `error: --proxy-mode "userspace": must be ${MODES.join(' or ')}\n`],
-  [['run', '-v=high'], 'error: --v "high": must be a whole number from 0 to 2147483647\n'],
+  [['run', '--mode', 'userspace'], `error: --mode "userspace": must be ${MODES.join(' or ')}\n`],
+  [['run', '--proxy-mode=userspace'], `error: --proxy-mode "userspace": must be ${MODES.join(' or ')}\n`],
+  [['run', '-v=high'], 'error: -v "high": must be a whole number from 0 to 2147483647\n'],
+  [['run', '--v=high'], 'error: --v "high": must be a whole number from 0 to 2147483647\n'],
+  // The one that counts is the last.
+  [['run', '--v=1', '-v', 'high'], 'error: -v "high": must be a whole number from 0 to 2147483647\n'],
+  [['dump', '--node-name', 'N 1'], `error: --node-name "N 1": ${NODE_NAME}\n`],
+  [['dump', '--hostname-override=a_b'], `error: --hostname-override "a_b": ${NODE_NAME}\n`],
   [
     ['run', '--iptables_masquerade_bit=32', '--oom-score-adj', '-1001'],
     'error: --iptables-masquerade-bit "32": must be a whole number from 0 to 31\nerror: --oom-score-adj "-1001": must be a whole number from -1000 to 1000\n',

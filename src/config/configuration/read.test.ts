@@ -157,7 +157,10 @@ describe('what cannot be used names the field, the value and what is allowed', (
       'logging: {vmodule: [{filePattern: a}]}',
       'vmodule [{"filePattern":"a"}]: must be file patterns and levels, such as proxier=4,config*=6',
     ],
-    ['hostnameOverride: "  "', 'hostnameOverride "  ": must be more than blanks'],
+    [
+      'hostnameOverride: "  "',
+      'hostnameOverride "  ": must be the name of a Node: parts of letters, digits and -, separated by dots, each with a letter or digit at both ends; at most 253 characters',
+    ],
     [
       'showHiddenMetricsForVersion: "1.30"',
       'showHiddenMetricsForVersion "1.30": must be 1.35, the version before, or empty',

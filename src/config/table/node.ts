@@ -13,6 +13,7 @@ export const nodeOptions = {
     group: 'Node',
     besideFile: true,
     text: 'name of the Node this runs for (default: the host name)',
+    differs: 'must be a name that a Node can have',
   }),
   bindAddress: option(fields.ip(), '0.0.0.0', {
     flag: 'bind-address',
