@@ -97,20 +97,29 @@ async function taken(): Promise<{ port: number; server: Server }> {
   return { port: (server.address() as AddressInfo).port, server };
 }
 
-test('a taken port is logged and tried again until it is free', async () => {
+test('a taken port is logged and tried again until it is free, which is logged too', async () => {
+  lines.length = 0;
   const { port, server } = await taken();
   const created = listener({ port, retryMs: 10 });
   await created.start();
   expect(created.address).toBeUndefined();
   expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({
+    level: 50,
+    attempts: 1,
     msg: 'The test server cannot listen; it will be tried again',
     retryInMs: 10,
     err: {
       message: `test server on 127.0.0.1:${port}: listen EADDRINUSE: address already in use 127.0.0.1:${port}`,
     },
   });
+  // Told again, but not each time.
+  await vi.waitFor(() => expect(lines).toHaveLength(2), 10_000);
+  expect(JSON.parse(lines[1] ?? '')).toMatchObject({ level: 50, attempts: 13 });
   server.close();
   await vi.waitFor(() => expect(created.address?.port).toBe(port), 10_000);
+  const last = JSON.parse(lines.at(-1) ?? '') as { attempts: number };
+  expect(last).toMatchObject({ level: 30, msg: 'The test server listens now', address: { port } });
+  expect(last.attempts).toBeGreaterThan(13);
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200);
 });
 

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../log/logger.ts';
 import { type Answer, type Asked, FAILED, NOT_ALLOWED } from './answer.ts';
+import { Attempts } from './attempts.ts';
 import { Connections } from './connections.ts';
 
 /** How much anybody may ask of a server. */
@@ -55,6 +56,7 @@ export class Listener {
   readonly #limits: Limits;
   readonly #own: Connections;
   readonly #all: Connections;
+  readonly #attempts = new Attempts();
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -86,7 +88,7 @@ export class Listener {
     } catch (error) {
       this.#options.failed?.(error as Error);
       if (hardFail) throw error;
-      this.#again(error);
+      this.#again(error as Error);
     }
   }
 
@@ -97,12 +99,16 @@ export class Listener {
     await closeServer(this.#server);
   }
 
-  #again(error: unknown): void {
+  #again(error: Error): void {
     if (this.#closed) return;
     const { log, name, retryMs = 5000 } = this.#options;
-    log.error({ err: error, retryInMs: retryMs }, `The ${name} server cannot listen; it will be tried again`);
+    const isNews = this.#attempts.failed(error.message);
+    log[isNews ? 'error' : 'debug'](
+      { err: error, retryInMs: retryMs, attempts: this.#attempts.failures },
+      `The ${name} server cannot listen; it will be tried again`,
+    );
     this.#retry = setTimeout(() => {
-      this.#listen().catch((failure: unknown) => this.#again(failure));
+      this.#listen().catch((failure: Error) => this.#again(failure));
     }, retryMs);
   }
 
@@ -125,8 +131,11 @@ export class Listener {
     }
     server.removeAllListeners('error');
     server.on('error', (error) => log.warn({ err: error }, `The ${name} server had an error`));
-    if (this.#closed) await closeServer(server);
-    else log.debug({ address: server.address() }, `The ${name} server listens`);
+    if (this.#closed) return closeServer(server);
+    const { failures } = this.#attempts;
+    const address = server.address();
+    if (failures === 0) log.debug({ address }, `The ${name} server listens`);
+    else log.info({ address, attempts: failures + 1 }, `The ${name} server listens now`);
   }
 
   #create(): Server {
