@@ -9,6 +9,7 @@ import { createIptablesBackend, type IptablesOptions } from '../../backends/ipta
 import { isOwn, nameOf } from '../../backends/iptables/names.ts';
 import { parseSave } from '../../backends/iptables/save.ts';
 import { iptablesSupported, SUFFIX } from '../support/iptables.ts';
+import { changeEndpoints, spoiledService, underConnections } from '../support/life.ts';
 import { createNetwork, type Network } from '../support/network/network.ts';
 import { scenarioOptions } from '../support/node-under-test.ts';
 import { RunningProxy } from '../support/running.ts';
@@ -59,16 +60,8 @@ describe.each(['nf_tables', 'legacy'] as const)('iptables mode on a node, %s', (
     const restore = (text: string) =>
       net.exec('node1', [`iptables${suffix}-restore`, '-w', '5', '--noflush'], text);
 
-    /** New connections go on while `work` is done; what became of those that were not answered. */
-    async function under(scenario: Scenario, host: 'client1' | 'ext', work: () => Promise<void>) {
-      const address = CLUSTER_IP[scenario.name] ?? '';
-      const load = await net.agent(host).load({ address, port: 80, protocol: 'tcp', perSecond: 100 });
-      await until(async () => (await load.report()).answered > 20);
-      await work();
-      const { answered } = await load.report();
-      await until(async () => (await load.report()).answered > answered + 20);
-      return (await load.stop()).failures;
-    }
+    const under = (scenario: Scenario, host: 'client1' | 'ext', work: () => Promise<void>) =>
+      underConnections(net, host, CLUSTER_IP[scenario.name] ?? '', work);
 
     it('takes over from kube-proxy, affinity and all, refusing nobody', async () => {
       const scenario = loadScenario('affinity');
@@ -110,16 +103,7 @@ describe.each(['nf_tables', 'legacy'] as const)('iptables mode on a node, %s', (
       const scenario = loadScenario('clusterip');
       const running = start(scenarioObjects(scenario));
       await running.synced();
-      const slice = scenario.objects.find(({ kind }) => kind === 'EndpointSlice') as ApiObject & {
-        endpoints: readonly object[];
-      };
-      const failures = await under(scenario, 'client1', async () => {
-        for (const count of [1, 2, 3, 2, 1, 3]) {
-          await running.syncedAfter(() =>
-            running.node.source.apply({ ...slice, endpoints: slice.endpoints.slice(0, count) }),
-          );
-        }
-      });
+      const failures = await under(scenario, 'client1', () => changeEndpoints(running, scenario));
       expect(failures).toEqual({});
       await running.stop();
     });
@@ -266,25 +250,4 @@ function manyServices(count: number): ApiObject[] {
       ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
     },
   ]);
-}
-
-/** A port that no API server would let through, and no tool takes. */
-function spoiledService(port: number) {
-  return {
-    kind: 'Service',
-    namespace: 'default',
-    name: 'bad',
-    createdAt: 0,
-    type: 'ClusterIP',
-    clusterIPs: ['10.96.99.99', 'fd00:10:96::99'],
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    restrictedFamilies: [],
-    externalTrafficPolicy: 'Cluster',
-    internalTrafficPolicy: 'Cluster',
-    affinitySeconds: 0,
-    healthCheckNodePort: 0,
-    ports: [{ name: 'http', protocol: 'TCP', port, nodePort: 0 }],
-  } as const;
 }

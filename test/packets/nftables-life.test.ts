@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createNftablesBackend } from '../../backends/nftables/backend.ts';
 import { ToolError } from '../../src/node/runner.ts';
 import type { Backend } from '../../src/reconcile/backend.ts';
+import { changeEndpoints, spoiledService, underConnections } from '../support/life.ts';
 import { createNetwork, type Network } from '../support/network/network.ts';
 import { nftablesSupported } from '../support/network/supported.ts';
 import { scenarioOptions } from '../support/node-under-test.ts';
@@ -26,6 +27,11 @@ import { until } from '../support/until.ts';
 const supported = nftablesSupported();
 // Short periods, so that tests need not wait for what would come anyway.
 const OPTIONS = { ...scenarioOptions(loadScenario('clusterip')), minSyncPeriod: '100ms', syncPeriod: '1s' };
+
+const CLUSTER_IP: Readonly<Record<string, string>> = {
+  affinity: '10.96.40.14',
+  clusterip: '10.96.33.226',
+};
 
 /** Affinity sets are listed with their clients' remaining time, which no script takes. */
 function loadable(dump: string): string {
@@ -53,16 +59,8 @@ describe.skipIf(!supported.ok)(
       return (await net.exec('node1', ['nft', 'list', 'ruleset', family])).stdout;
     }
 
-    /** New connections go on while `work` is done; what became of those that were not answered. */
-    async function under(scenario: Scenario, host: 'client1' | 'ext', work: () => Promise<void>) {
-      const address = scenario.name === 'affinity' ? '10.96.40.14' : '10.96.33.226';
-      const load = await net.agent(host).load({ address, port: 80, protocol: 'tcp', perSecond: 100 });
-      await until(async () => (await load.report()).answered > 20);
-      await work();
-      const { answered } = await load.report();
-      await until(async () => (await load.report()).answered > answered + 20);
-      return (await load.stop()).failures;
-    }
+    const under = (scenario: Scenario, host: 'client1' | 'ext', work: () => Promise<void>) =>
+      underConnections(net, host, CLUSTER_IP[scenario.name] ?? '', work);
 
     it('takes over from kube-proxy in one step, affinity and all, refusing nobody', async () => {
       const scenario = loadScenario('affinity');
@@ -131,16 +129,7 @@ describe.skipIf(!supported.ok)(
       const scenario = loadScenario('clusterip');
       const running = start(scenarioObjects(scenario));
       await running.synced();
-      const slice = scenario.objects.find(({ kind }) => kind === 'EndpointSlice') as ApiObject & {
-        endpoints: readonly object[];
-      };
-      const failures = await under(scenario, 'client1', async () => {
-        for (const count of [1, 2, 3, 2, 1, 3]) {
-          await running.syncedAfter(() =>
-            running.node.source.apply({ ...slice, endpoints: slice.endpoints.slice(0, count) }),
-          );
-        }
-      });
+      const failures = await under(scenario, 'client1', () => changeEndpoints(running, scenario));
       expect(failures).toEqual({});
       await running.stop();
     });
@@ -232,27 +221,6 @@ function forget(script: string): string {
 /** kube-proxy asks for what may not be there, and expects to be told so. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof ToolError) || !/No such file or directory/.test(error.stderr)) throw error;
-}
-
-/** A port that no API server would let through, and no tool takes. */
-function spoiledService(port: number) {
-  return {
-    kind: 'Service',
-    namespace: 'default',
-    name: 'bad',
-    createdAt: 0,
-    type: 'ClusterIP',
-    clusterIPs: ['10.96.99.99', 'fd00:10:96::99'],
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    restrictedFamilies: [],
-    externalTrafficPolicy: 'Cluster',
-    internalTrafficPolicy: 'Cluster',
-    affinitySeconds: 0,
-    healthCheckNodePort: 0,
-    ports: [{ name: 'http', protocol: 'TCP', port, nodePort: 0 }],
-  } as const;
 }
 
 interface RecordedCommand {
