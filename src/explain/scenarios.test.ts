@@ -1,17 +1,19 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
-import type { WalkEnvironment, WalkedPacket } from '../flow.ts';
-import type { Outcome } from '../nft/walk.ts';
-import { parseRuleset } from './ruleset.ts';
-import { walk } from './walk.ts';
-
 /**
- * What kube-proxy had in the kernel, walked, against what real packets did with it: the walker's reading of iptables
+ * What kube-proxy had in the kernel, walked, against what real packets did with it: the walkers' reading of rules
  * against the kernel's.
  */
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parseListing } from '../../backends/nftables/syntax/listing.ts';
+import type { WalkEnvironment, WalkedPacket } from './flow.ts';
+import { parseRuleset } from './iptables/ruleset.ts';
+import { walk as walkIptables } from './iptables/walk.ts';
+import { type Outcome, walk as walkNft } from './nft/walk.ts';
+
 interface Scenario {
   readonly name: string;
-  readonly expect: { readonly iptables: Readonly<Record<string, Expected>> };
+  readonly expect: Readonly<Record<'iptables' | 'nftables', Readonly<Record<string, Expected>>>>;
+  readonly kubeProxyDump: { readonly nftables: { readonly ip: string; readonly ip6: string } };
 }
 
 interface Expected {
@@ -20,25 +22,42 @@ interface Expected {
   readonly failures: readonly string[];
 }
 
-const FIXTURES = new URL('../../../test/fixtures/', import.meta.url);
+const FIXTURES = new URL('../../test/fixtures/', import.meta.url);
 
 const NODE: WalkEnvironment = {
   localAddresses: new Set(['172.30.0.11', '10.244.1.1', 'fd00:30::11', 'fd00:244:1::1']),
 };
 
-const CASES = readdirSync(new URL('scenarios/', FIXTURES))
+const SCENARIOS = readdirSync(new URL('scenarios/', FIXTURES))
   .filter((file) => file.endsWith('.json'))
-  .map((file) => JSON.parse(readFileSync(new URL(`scenarios/${file}`, FIXTURES), 'utf8')) as Scenario)
-  .flatMap(({ name, expect: { iptables } }) =>
-    Object.entries(iptables).map(([attempt, expected]) => ({ name, attempt, expected })),
+  .map((file) => JSON.parse(readFileSync(new URL(`scenarios/${file}`, FIXTURES), 'utf8')) as Scenario);
+
+describe.each([
+  {
+    mode: 'nftables',
+    walk: ({ kubeProxyDump: { nftables } }: Scenario, packet: WalkedPacket): Outcome[] =>
+      walkNft(parseListing(isIPv6(packet) ? nftables.ip6 : nftables.ip), packet, NODE),
+  },
+  {
+    mode: 'iptables',
+    walk: ({ name }: Scenario, packet: WalkedPacket): Outcome[] => {
+      const file = `iptables/${name}.${isIPv6(packet) ? 'ipv6' : 'ipv4'}.txt`;
+      return walkIptables(parseRuleset(readFileSync(new URL(file, FIXTURES), 'utf8')), packet, NODE);
+    },
+  },
+] as const)('walk over what kube-proxy recorded, $mode', ({ mode, walk }) => {
+  const cases = SCENARIOS.flatMap((scenario) =>
+    Object.entries(scenario.expect[mode]).map(([attempt, expected]) => ({
+      name: scenario.name,
+      attempt,
+      expected,
+      scenario,
+    })),
   );
 
-describe('walk over what kube-proxy recorded', () => {
-  test.for(CASES)('$name: $attempt', ({ name, attempt, expected }) => {
+  test.for(cases)('$name: $attempt', ({ attempt, expected, scenario }) => {
     const packet = packetOf(attempt);
-    const family = packet.destination.includes(':') ? 'ipv6' : 'ipv4';
-    const dump = readFileSync(new URL(`iptables/${name}.${family}.txt`, FIXTURES), 'utf8');
-    const outcomes = walk(parseRuleset(dump), packet, NODE);
+    const outcomes = walk(scenario, packet);
     expect(outcomes.reduce((sum, { probability }) => sum + probability, 0)).toBeCloseTo(1, 9);
     const backends = new Set(outcomes.flatMap(({ dnat }) => (dnat ? [socket(dnat.address, dnat.port)] : [])));
     if ('oneOf' in expected.backends) {
@@ -55,6 +74,10 @@ describe('walk over what kube-proxy recorded', () => {
     );
   });
 });
+
+function isIPv6({ destination }: WalkedPacket): boolean {
+  return destination.includes(':');
+}
 
 /** `client1->10.96.40.2:80/tcp`, `pods1(10.244.1.2)->…` */
 function packetOf(attempt: string): WalkedPacket {
