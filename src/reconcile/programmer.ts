@@ -23,6 +23,9 @@ export interface Programmed {
 /** Calls every observer. */
 export type Tell = (call: (observer: ReconcileObserver) => void) => void;
 
+/** A change to so many Services names them in the log. */
+const FEW = 5;
+
 /** What was read ahead of the first sync counts for so long: somebody else may be writing still. */
 const FRESH_MS = 5_000;
 
@@ -32,6 +35,8 @@ export class Programmer {
   readonly #tell: Tell;
   readonly #programmed = new Map<ObjectKey, readonly ServicePlan[]>();
   readonly #setAside = new Set<ObjectKey>();
+  /** How often writing failed since it last went through. */
+  #failures = 0;
   /** When the kernel was read ahead of the first sync, by the monotonic clock. */
   #observedAt = Number.NEGATIVE_INFINITY;
 
@@ -71,14 +76,26 @@ export class Programmer {
    * @param everything the plans of all Services
    */
   async program(change: Change, reread: boolean, everything: () => Plans): Promise<Programmed> {
+    try {
+      const programmed = await this.#program(change, reread, everything);
+      this.#tellEnd(change);
+      return programmed;
+    } catch (error) {
+      this.#failures += 1;
+      throw error;
+    }
+  }
+
+  async #program(change: Change, reread: boolean, everything: () => Plans): Promise<Programmed> {
     if (reread && performance.now() - this.#observedAt > FRESH_MS) await this.#backend.observe();
     this.#observedAt = Number.NEGATIVE_INFINITY;
     try {
       return await this.#apply({ ...change, services: this.#withoutSetAside(change.services) });
     } catch (error) {
       if (!(error instanceof ToolError) || error.reason === 'missing') throw error;
+      this.#failures += 1;
       this.#log.warn(
-        { family: this.family, err: error },
+        { family: this.family, ...named(change), err: error },
         'A change was refused; reading the kernel and trying again',
       );
       this.#tell((observer) => observer.failed?.(this.family, error, change.full));
@@ -95,6 +112,20 @@ export class Programmer {
       this.#tell((observer) => observer.setAside?.(this.family, key, error));
     }
     return this.#apply({ ...full, services: this.#withoutSetAside(full.services) });
+  }
+
+  /** Whoever read that something was refused wants to know how it ended: at the same level. */
+  #tellEnd(change: Change): void {
+    if (this.#failures === 0) return;
+    const attempts = this.#failures + 1;
+    this.#failures = 0;
+    const fields = {
+      family: this.family,
+      ...named(change),
+      attempts,
+      ...(this.#setAside.size > 0 ? { setAside: this.#setAside.size } : {}),
+    };
+    this.#log.warn(fields, `Written at ${attempts === 2 ? 'the second attempt' : `attempt ${attempts}`}`);
   }
 
   /** The Service is not set aside any more: it changed. */
@@ -164,6 +195,12 @@ export class Programmer {
     for (const step of diff.steps) await this.#backend.apply(step);
     diff.commit();
   }
+}
+
+/** How many Services a change is about, and which, when they are few: for the log. */
+function named({ services }: Change): { readonly count: number; readonly objects?: readonly string[] } {
+  const count = services.size;
+  return count > FEW ? { count } : { count, objects: Array.from(services.keys(), (key) => `Service ${key}`) };
 }
 
 export function asError(error: unknown): Error {
