@@ -249,6 +249,17 @@ test('a server that cannot listen is fatal where that was asked for, and an Even
   ]);
 });
 
+test('IPVS mode is told of at the start, as in kube-proxy', async () => {
+  const { api, start } = await daemon({ proxyMode: 'ipvs' });
+  await start();
+  await until(async () => (await events(api)).length === 2);
+  const told = (await events(api)).map(({ reason, type, regarding }) => [reason, type, regarding.kind]);
+  expect(told.sort()).toEqual([
+    ['IPVSDeprecation', 'Warning', 'Node'],
+    ['Starting', 'Normal', 'Node'],
+  ]);
+});
+
 test('an empty address is no server, and all else goes on', async () => {
   const { api, metricsPort, healthzPort, start } = await daemon({ metricsBindAddress: '' });
   await start();
