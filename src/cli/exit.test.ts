@@ -19,3 +19,9 @@ test('what commander has told is not told again', () => {
 test('anything else that was thrown is told too', () => {
   expect(errorText('text', false)).toBe('error: text\n');
 });
+
+test('what others wrote is no command for a terminal', () => {
+  expect(errorText(new CliError('\u001b[31m/m\u0007.yaml:1: a\tb\nnext'), false)).toBe(
+    'error: \uFFFD[31m/m\uFFFD.yaml:1: a\tb\nerror: next\n',
+  );
+});

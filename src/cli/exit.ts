@@ -16,10 +16,15 @@ export function errorText(error: unknown, withStack: boolean): string {
   if (error instanceof CommanderError) return '';
   if (!(error instanceof Error)) return `error: ${String(error)}\n`;
   const stack = withStack && !(error instanceof CliError) ? error.stack : undefined;
-  return `${error.message
+  return `${printable(error.message)
     .split('\n')
     .map((line) => `error: ${line}`)
     .join('\n')}\n${stack === undefined ? '' : `${stack}\n`}`;
+}
+
+/** The names of files and what stands in them are others' words: a terminal takes control characters for commands. */
+function printable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD');
 }
 
 /**

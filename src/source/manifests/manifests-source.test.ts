@@ -264,6 +264,13 @@ describe('reading once', () => {
     expect((await readOnce()).log.lines).toEqual([
       `warn: ${directory}: there is no manifest (*.yaml, *.yml, *.json) in it`,
     ]);
+    const nothing =
+      'there is nothing in it that a Service proxy reads: no Service, EndpointSlice or ServiceCIDR, and not this Node';
+    write('a.yaml', '');
+    write('b.yaml', 'kind: Node\nmetadata: {name: node2}\n');
+    expect((await readOnce()).log.lines.at(-1)).toBe(`warn: ${directory}: ${nothing}`);
+    const { log } = await readOnce({ path: '-', stdin: Readable.from([]) });
+    expect(log.lines).toEqual([`warn: standard input: ${nothing}`]);
   });
 
   it('reads manifests in UTF-16, as PowerShell writes them', async () => {

@@ -28,6 +28,11 @@ export interface ManifestsOptions {
 const RESCAN_MS = 5_000;
 const STDIN = 'standard input';
 
+/** More often the sign of a mistake than of an empty cluster. */
+const NO_FILES = 'there is no manifest (*.yaml, *.yml, *.json) in it';
+const NOTHING =
+  'there is nothing in it that a Service proxy reads: no Service, EndpointSlice or ServiceCIDR, and not this Node';
+
 /**
  * A source of Services, EndpointSlices, ServiceCIDRs and the own Node in YAML or JSON files. Each kind is
  * reported once everything was read, be there any or not. A file that breaks is named in the log and in the
@@ -97,6 +102,7 @@ async function readStream({ input, name, sink, signal, options, onIgnored }: Str
   if (manifest === undefined) return;
   const { objects, errors } = await readObjects(manifest, name, options.nodeName, onIgnored);
   reportAll(sink, snapshotOf(objects));
+  if (objects.length + errors.length === 0) options.log.warn(`${name}: ${NOTHING}`);
   if (!options.watch && errors.length > 0) throw summary(name, errors);
   new Health(sink, options.log).report(errors);
   if (options.watch) await aborted(signal);
@@ -151,10 +157,13 @@ function fileSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
         await files.refresh();
         if (signal.aborted) return;
         watcher.endRound();
-        if (files.count === 0) log.warn(`${path}: there is no manifest (*.yaml, *.yml, *.json) in it`);
-        const first = snapshotOf(files.objects());
-        reportAll(sink, first);
+        const objects = [...files.objects()];
         const errors = files.errors();
+        const first = snapshotOf(objects);
+        reportAll(sink, first);
+        if (objects.length + errors.length === 0) {
+          log.warn(`${path}: ${files.count === 0 ? NO_FILES : NOTHING}`);
+        }
         if (options.watch) await follow({ sink, signal, watcher, files, first, options });
         else if (errors.length > 0) throw summary(path, errors);
         else sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
