@@ -9,7 +9,8 @@
 ARG BASE=docker.io/library/debian:trixie-slim@sha256:a29215f6a35e51e22adffa17f89e9d2ef06214e64a2bad10d765c46aea49f11f
 
 # Debian's npm runs on Debian's Node.js, and installs the Node.js that package-lock.json names, by its checksum. That one
-# does the build, and is the one that the image runs on.
+# does the build, and is the one that the image runs on. (Tag and digest are in BASE, where hadolint does not look.)
+# hadolint ignore=DL3006
 FROM ${BASE} AS build
 RUN apt-get update \
   && apt-get install -y --no-install-recommends ca-certificates=202* nodejs=20.* npm=9.* \
@@ -31,6 +32,7 @@ RUN mkdir -p root/usr/local/bin root/usr/local/lib root/usr/local/share/licenses
   && ln -s ../lib/kube-rulesync/kube-rulesync.js root/usr/local/bin/kube-rulesync \
   && ln -s ../lib/kube-rulesync/kube-rulesync.js root/usr/local/bin/kube-proxy
 
+# hadolint ignore=DL3006
 FROM ${BASE}
 LABEL org.opencontainers.image.title="kube-rulesync" \
   org.opencontainers.image.description="kube-proxy's job on Node.js: programs a node for Kubernetes Services" \

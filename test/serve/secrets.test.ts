@@ -169,12 +169,25 @@ test('a password, for the server or for a proxy on the way', async () => {
 });
 
 test('a plug-in that fails, or says something else', async () => {
-  for (const script of ['exit 7', 'echo "{}"']) {
+  for (const script of ['exit 7', 'echo "{}"', 'printf %s "$PASSWORD"']) {
     const user = await plugin(script);
     const kubeconfig = await put('config', kubeconfigText('http://127.0.0.1:1', user));
     const { code, stdout, stderr } = await cli(['dump', ...LOUD, '--kubeconfig', kubeconfig]);
     expect([script, code, stdout]).toEqual([script, 1, '']);
     expect(stderr).toContain('error: ');
+    expectNoSecret(stderr);
+  }
+});
+
+test('a kubeconfig that is no YAML on the very line', async () => {
+  const whole = kubeconfigText('http://127.0.0.1:1', { token: SECRET });
+  const broken = whole.replace(`token: ${SECRET}`, `token: "${SECRET}" oops`);
+  expect(broken).not.toBe(whole);
+  for (const text of [broken, `users: [{token: ${SECRET}}`, `token: "${SECRET}`]) {
+    const kubeconfig = await put('config', text);
+    const { code, stdout, stderr } = await cli(['dump', ...LOUD, '--kubeconfig', kubeconfig]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: kubeconfig \S+: line \d+, column \d+: is no YAML \(/m);
     expectNoSecret(stderr);
   }
 });

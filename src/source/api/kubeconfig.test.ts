@@ -16,6 +16,12 @@ async function read(text: string) {
   return readKubeconfig(path);
 }
 
+test('no YAML: names the place, and quotes nothing of it', async () => {
+  await expect(read('users:\n- user: {token: "s3cret" oops}\n')).rejects.toThrow(
+    /^kubeconfig \S+: line 2, column 26: is no YAML \([a-z ]+\)$/,
+  );
+});
+
 /** As kubeadm writes it for kube-proxy. */
 const KUBEADM = `
 apiVersion: v1

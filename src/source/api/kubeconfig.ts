@@ -5,6 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import type { YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { errorText } from './api-error.ts';
 
@@ -54,14 +55,22 @@ export interface Kubeconfig {
   readonly userName: string;
 }
 
+function yamlProblem({ code, linePos }: YAMLParseError): string {
+  const [start] = linePos ?? [];
+  const place = start ? `line ${start.line}, column ${start.col}: ` : '';
+  return `${place}is no YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
+}
+
 /** Reads and resolves the current context; paths in the result are absolute. Rejects with what is wrong and where. */
 export async function readKubeconfig(path: string): Promise<Kubeconfig> {
   const origin = `kubeconfig ${path}`;
-  const { parse } = await import('yaml');
+  const yaml = await import('yaml');
   let content: unknown;
   try {
-    content = parse(await readFile(path, 'utf8'));
+    content = yaml.parse(await readFile(path, 'utf8'));
   } catch (error) {
+    // What the parser says quotes the line, and a token may be on it: neither its message nor the error goes on.
+    if (error instanceof yaml.YAMLParseError) throw new Error(`${origin}: ${yamlProblem(error)}`);
     throw new Error(`${origin}: ${errorText(error)}`, { cause: error });
   }
   const parsed = kubeconfigSchema.safeParse(content);

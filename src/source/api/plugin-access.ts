@@ -133,6 +133,8 @@ async function withDeadline<T>(work: Promise<T>, what: string): Promise<T> {
   try {
     return await Promise.race([work, late]);
   } catch (error) {
+    // What JSON.parse says quotes its input: a bare token, as it may be.
+    if (error instanceof SyntaxError) throw new Error(`${what}: its answer is not JSON`);
     throw new Error(`${what}: ${errorText(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
