@@ -543,7 +543,7 @@ describe('watching', () => {
 
   it('keeps everything while the directory is gone', async () => {
     write('root/a.yaml', service('a'));
-    const { cluster } = await start({ path: file('root'), rescanMs: 20 });
+    const { cluster, log } = await start({ path: file('root'), rescanMs: 20 });
     renameSync(file('root'), file('away'));
     await until(() => cluster.statuses().get('Service')?.state === 'retrying');
     expect(cluster.statuses().get('Service')?.error).toBe(
@@ -553,6 +553,11 @@ describe('watching', () => {
     write('root/b.yaml', service('b'));
     await until(() => cluster.service('default/b') !== undefined);
     expect(serviceKeys(cluster)).toEqual(['default/b']);
+    rmSync(file('root/b.yaml'));
+    await until(() => serviceKeys(cluster).length === 0);
+    await until(
+      () => log.lines.at(-1) === `warn: ${file('root')}: there is no manifest (*.yaml, *.yml, *.json) in it`,
+    );
   });
 
   it('keeps what is below a directory it can no longer read', async () => {

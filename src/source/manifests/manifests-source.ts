@@ -157,13 +157,10 @@ function fileSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
         await files.refresh();
         if (signal.aborted) return;
         watcher.endRound();
-        const objects = [...files.objects()];
-        const errors = files.errors();
-        const first = snapshotOf(objects);
+        const first = snapshotOf(files.objects());
         reportAll(sink, first);
-        if (objects.length + errors.length === 0) {
-          log.warn(`${path}: ${files.count === 0 ? NO_FILES : NOTHING}`);
-        }
+        const errors = files.errors();
+        sayWhenEmpty(files, options);
         if (options.watch) await follow({ sink, signal, watcher, files, first, options });
         else if (errors.length > 0) throw summary(path, errors);
         else sayStatus(sink, { state: 'watching', lastHeardAt: Date.now() });
@@ -196,6 +193,7 @@ async function follow({ sink, signal, watcher, files, first, options }: Followin
         const now = snapshotOf(files.objects());
         reportChanges(sink, told, now);
         told = now;
+        sayWhenEmpty(files, options);
       }
       watcher.endRound();
       health.report(files.errors());
@@ -204,6 +202,11 @@ async function follow({ sink, signal, watcher, files, first, options }: Followin
       health.report([error]);
     }
   }
+}
+
+function sayWhenEmpty(files: ManifestFiles, { path, log }: ManifestsOptions): void {
+  const { done: noObject } = files.objects().next();
+  if (noObject && files.errors().length === 0) log.warn(`${path}: ${files.count === 0 ? NO_FILES : NOTHING}`);
 }
 
 /** Says how the manifests are: in the status each time, in the log when it is news. */
