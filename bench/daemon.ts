@@ -64,9 +64,13 @@ export function startDaemon(argv: readonly string[]): Daemon {
 
 /** What a line of the log says of a sync; `undefined` for any other line. */
 function syncOf(line: string): Omit<Sync, 'at'> | undefined {
-  if (!line.includes('"msg":"Synced"')) return undefined;
-  const fields = JSON.parse(line) as Omit<Sync, 'at'> & { readonly family: string };
-  return fields.family === 'IPv4' ? fields : undefined;
+  if (!line.includes('"msg":"SyncProxyRules complete"')) return undefined;
+  const { family, full, services, elapsed } = JSON.parse(line) as Omit<Sync, 'at' | 'seconds'> & {
+    readonly family: string;
+    /** `123ms` */
+    readonly elapsed: string;
+  };
+  return family === 'IPv4' ? { full, services, seconds: Number.parseInt(elapsed, 10) / 1000 } : undefined;
 }
 
 function memoryOf({ pid }: ChildProcess): { now: number; peak: number } {

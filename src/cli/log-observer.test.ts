@@ -34,8 +34,24 @@ test('full syncs are news, changes are for debugging, a lost front end is told o
   observer.lost?.('IPv4', lost);
   observer.lost?.('IPv4', lost);
   expect(lines).toEqual([
-    { level: 'info', family: 'IPv4', full: true, services: 9, steps: 1, seconds: 0.123, msg: 'Synced' },
-    { level: 'debug', family: 'IPv6', full: false, services: 1, steps: 1, seconds: 0.123, msg: 'Synced' },
+    {
+      level: 'info',
+      family: 'IPv4',
+      full: true,
+      services: 9,
+      steps: 1,
+      elapsed: '123ms',
+      msg: 'SyncProxyRules complete',
+    },
+    {
+      level: 'debug',
+      family: 'IPv6',
+      full: false,
+      services: 1,
+      steps: 1,
+      elapsed: '123ms',
+      msg: 'SyncProxyRules complete',
+    },
     {
       level: 'warn',
       family: 'IPv4',

@@ -11,10 +11,11 @@ export function logObserver(log: Logger): ReconcileObserver {
   const told = new Set<string>();
   return {
     synced({ family, full, services, steps, planSeconds, diffSeconds, applySeconds }) {
-      const seconds = planSeconds + diffSeconds + applySeconds;
+      const milliseconds = Math.round((planSeconds + diffSeconds + applySeconds) * 1000);
       log[full ? 'info' : 'debug'](
-        { family, full, services, steps, seconds: Math.round(seconds * 1000) / 1000 },
-        'Synced',
+        { family, full, services, steps, elapsed: `${milliseconds}ms` },
+        // kube-proxy's own words, which people's scripts look for.
+        'SyncProxyRules complete',
       );
     },
     lost(family, lost) {

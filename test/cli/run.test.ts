@@ -96,7 +96,7 @@ function log(stderr: string): LogLine[] {
 function everyFamilySynced(stderr: string): boolean {
   const lines = log(stderr);
   const families = lines.find(({ families }) => families)?.families;
-  return lines.filter(({ msg }) => msg === 'Synced').length === families?.length;
+  return lines.filter(({ msg }) => msg === 'SyncProxyRules complete').length === families?.length;
 }
 
 describe('run --dry-run', () => {

@@ -83,7 +83,7 @@ describe.skipIf(!supported.ok)(supported.ok ? name : `${name} (skipped: ${suppor
       child.stderr.on('data', (chunk: Buffer) => {
         log += chunk.toString();
       });
-      await until(() => log.split('"msg":"Synced"').length === 3, 60_000);
+      await until(() => log.split('"msg":"SyncProxyRules complete"').length === 3, 60_000);
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
       for (const set of ['CapPrm', 'CapEff', 'CapBnd']) expect(status).toContain(`${set}:\t${NET_ADMIN}`);
       const { stdout } = await place.runner.run({ argv: list });
