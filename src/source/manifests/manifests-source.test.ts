@@ -1,134 +1,24 @@
-import { execFileSync } from 'node:child_process';
-import {
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { Readable } from 'node:stream';
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pino from 'pino';
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import {
+  clusterIP,
+  directory,
+  file,
+  Log,
+  readOnce,
+  said,
+  service,
+  serviceKeys,
+  slice,
+  sourceOf,
+  start,
+  until,
+  write,
+} from '../../../test/support/manifests.ts';
 import { Cluster } from '../../cluster/cluster.ts';
 import type { ValueKind } from '../../cluster/values.ts';
-import type { Source } from '../source.ts';
 import { ManifestError } from './manifest-error.ts';
-import { createManifestsSource, type ManifestsOptions } from './manifests-source.ts';
-
-let directory: string;
-let running: { stop: AbortController; done: Promise<void> }[];
-
-beforeEach(() => {
-  directory = mkdtempSync(path.join(tmpdir(), 'manifests-'));
-  running = [];
-});
-
-afterEach(async () => {
-  for (const { stop } of running) stop.abort();
-  await Promise.all(running.map(({ done }) => done));
-  rmSync(directory, { recursive: true, force: true });
-});
-
-function file(name: string): string {
-  return path.join(directory, name);
-}
-
-function write(name: string, text: string): void {
-  mkdirSync(path.dirname(file(name)), { recursive: true });
-  writeFileSync(file(name), text);
-}
-
-function service(name: string, clusterIP = '10.96.0.1'): string {
-  return `---\napiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec: {clusterIP: ${clusterIP}, ports: [{port: 80}]}\n`;
-}
-
-function slice(name: string, of: string, address = '10.244.1.2'): string {
-  return (
-    `---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\n` +
-    `metadata: {name: ${name}, labels: {kubernetes.io/service-name: ${of}}}\n` +
-    `addressType: IPv4\nports: [{port: 8080}]\nendpoints: [{addresses: [${address}]}]\n`
-  );
-}
-
-/** Lines of the log, errors and worse marked. */
-class Log {
-  readonly lines: string[] = [];
-  readonly logger = pino(
-    { level: 'debug' },
-    {
-      write: (line: string) => {
-        const { level, msg } = JSON.parse(line) as { level: number; msg: string };
-        this.lines.push(`${pino.levels.labels[level]}: ${msg}`);
-      },
-    },
-  );
-}
-
-function sourceOf(log: Log, options: Partial<ManifestsOptions> = {}): Source {
-  return createManifestsSource({
-    path: directory,
-    nodeName: 'node1',
-    watch: true,
-    log: log.logger,
-    // Long enough that what a test waits for is noticed by a watch, unless it says otherwise.
-    rescanMs: 600_000,
-    ...options,
-  });
-}
-
-interface Started {
-  readonly cluster: Cluster;
-  readonly log: Log;
-}
-
-/** Starts a source and waits until it has reported everything once. */
-async function start(options: Partial<ManifestsOptions> = {}): Promise<Started> {
-  const log = new Log();
-  const cluster = new Cluster({ requiredKinds: ['Service', 'EndpointSlice', 'Node', 'ServiceCIDR'] });
-  const stop = new AbortController();
-  const done = sourceOf(log, options).run(cluster, stop.signal);
-  running.push({ stop, done });
-  await Promise.race([
-    done,
-    until(() => cluster.synced && cluster.statuses().get('Service')?.state !== 'listing'),
-  ]);
-  return { cluster, log };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`still not: ${condition.toString()}`);
-    await sleep(5);
-  }
-}
-
-/** Reads everything once. */
-async function readOnce(options: Partial<ManifestsOptions> = {}): Promise<Started> {
-  const log = new Log();
-  const cluster = new Cluster();
-  await sourceOf(log, { watch: false, ...options }).run(cluster, new AbortController().signal);
-  return { cluster, log };
-}
-
-function serviceKeys(cluster: Cluster): string[] {
-  return [...cluster.serviceKeys()].sort();
-}
-
-function clusterIP(cluster: Cluster, name: string): string | undefined {
-  return cluster.service(`default/${name}`)?.clusterIPs[0];
-}
-
-function said(cluster: Cluster): string[] {
-  return cluster.allProblems().map(({ object, field, message }) => `${object}: ${field}: ${message}`);
-}
 
 describe('reading once', () => {
   it('takes every manifest of a directory and of those below, and nothing else', async () => {
@@ -198,113 +88,6 @@ describe('reading once', () => {
       'debug: Not an object that a Service proxy reads',
       'debug: Not an object that a Service proxy reads',
     ]);
-  });
-
-  test.for([
-    ['kind: service', 'Object', 'kind: "service" is spelled Service; object ignored'],
-    ['apiVersion: v1\nkind: NODE', 'Object', 'kind: "NODE" is spelled Node; object ignored'],
-    [
-      'apiVersion: discovery.k8s.io/v1\nkind: Endpointslice',
-      'Object',
-      'kind: "Endpointslice" is spelled EndpointSlice; object ignored',
-    ],
-    [
-      'apiVersion: apps/v1\nkind: Service',
-      'Service default/web',
-      'apiVersion: is "apps/v1", and must be v1; Service ignored',
-    ],
-    [
-      'apiVersion: 1\nkind: Service',
-      'Service default/web',
-      'apiVersion: is 1, and must be v1; Service ignored',
-    ],
-    ['apiVersion: v1beta1\nkind: Node', 'Node web', 'apiVersion: is "v1beta1", and must be v1; Node ignored'],
-    [
-      'kind: EndpointSlice',
-      'EndpointSlice default/web',
-      'apiVersion: is missing, and must be discovery.k8s.io/v1; EndpointSlice ignored',
-    ],
-    [
-      'apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice',
-      'EndpointSlice default/web',
-      'apiVersion: is "discovery.k8s.io/v1beta1", and must be discovery.k8s.io/v1; EndpointSlice ignored',
-    ],
-    [
-      'apiVersion: v1\nkind: ServiceCIDR',
-      'ServiceCIDR web',
-      'apiVersion: is "v1", and must be networking.k8s.io/v1; ServiceCIDR ignored',
-    ],
-  ] as const)('names an object that is nearly one it reads: %j', async ([head, object, problem]) => {
-    write('a.yaml', `${service('web')}---\n${head}\nmetadata: {name: web}\nspec: {clusterIP: 10.96.0.9}\n`);
-    const { cluster } = await readOnce();
-    expect(said(cluster)).toEqual([`${object} in ${file('a.yaml')}:7: ${problem}`]);
-    // What is not used takes nobody's place.
-    expect(clusterIP(cluster, 'web')).toBe('10.96.0.1');
-  });
-
-  it('takes ServiceCIDRs of the version before, which has the same fields', async () => {
-    write(
-      'a.yaml',
-      'apiVersion: networking.k8s.io/v1beta1\nkind: ServiceCIDR\nmetadata: {name: k}\nspec: {cidrs: [10.96.0.0/12]}\n',
-    );
-    const { cluster } = await readOnce();
-    expect([cluster.serviceCIDRs(), said(cluster)]).toEqual([['10.96.0.0/12'], []]);
-  });
-
-  it('rejects when a document is no object, and reports the others of its file all the same', async () => {
-    write('a.yaml', `${service('a')}---\n- 7\n${service('b', '10.96.0.2')}`);
-    const cluster = new Cluster();
-    const done = sourceOf(new Log(), { watch: false }).run(cluster, new AbortController().signal);
-    await expect(done).rejects.toThrow(`${file('a.yaml')}:7:1: a list, not a Kubernetes object`);
-    expect(serviceKeys(cluster)).toEqual(['default/a', 'default/b']);
-  });
-
-  it('says that there is nothing to read', async () => {
-    write('services.txt', service('a'));
-    expect((await readOnce()).log.lines).toEqual([
-      `warn: ${directory}: there is no manifest (*.yaml, *.yml, *.json) in it`,
-    ]);
-    const nothing =
-      'there is nothing in it that a Service proxy reads: no Service, EndpointSlice or ServiceCIDR, and not this Node';
-    write('a.yaml', '');
-    write('b.yaml', 'kind: Node\nmetadata: {name: node2}\n');
-    expect((await readOnce()).log.lines.at(-1)).toBe(`warn: ${directory}: ${nothing}`);
-    const { log } = await readOnce({ path: '-', stdin: Readable.from([]) });
-    expect(log.lines).toEqual([`warn: standard input: ${nothing}`]);
-  });
-
-  it('reads manifests in UTF-16, as PowerShell writes them', async () => {
-    writeFileSync(file('a.yaml'), Buffer.from(`\uFEFF${service('a').replaceAll('\n', '\r\n')}`, 'utf16le'));
-    expect(serviceKeys((await readOnce()).cluster)).toEqual(['default/a']);
-  });
-
-  it('is not ended by what is more than the stack holds, nor by what is more than a string holds', async () => {
-    write('a.yaml', service('a'));
-    const depth = 50_000;
-    write('deep.json', `${'{"kind":"List","items":['.repeat(depth)}${']}'.repeat(depth)}`);
-    write('large.yaml', '');
-    truncateSync(file('large.yaml'), 2 ** 30);
-    const cluster = new Cluster();
-    const done = sourceOf(new Log(), { watch: false }).run(cluster, new AbortController().signal);
-    await expect(done).rejects.toThrow(
-      `${directory}: 2 errors in manifests\n${file('deep.json')}: is nested too deeply\n` +
-        `${file('large.yaml')}: is too large: a manifest has at most 511 MiB`,
-    );
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-  });
-
-  it('names a pipe, which it would wait for without end, and minds no link to /dev/null', async () => {
-    write('a.yaml', service('a'));
-    execFileSync('mkfifo', [file('pipe.yaml')]);
-    symlinkSync('/dev/null', file('masked.yaml'));
-    const cluster = new Cluster();
-    const done = sourceOf(new Log(), { watch: false }).run(cluster, new AbortController().signal);
-    await expect(done).rejects.toThrow(
-      new RegExp(
-        `^${file('pipe.yaml')}: is no file and no directory; --manifests reads a pipe when it names that alone$`,
-      ),
-    );
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
   });
 
   it('names what it left out of objects', async () => {
@@ -503,34 +286,6 @@ describe('watching', () => {
     expect(log.lines.at(-1)).toBe('info: All manifests can be read again');
   });
 
-  it('keeps what a file said before it became something else altogether', async () => {
-    write('a.yaml', service('a'));
-    const { cluster, log } = await start();
-    writeFileSync(file('a.yaml'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0]));
-    await until(() => cluster.statuses().get('Service')?.state === 'retrying');
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-    write('a.yaml', '5\n');
-    await until(() => log.lines.length === 2);
-    expect(log.lines[1]).toBe(
-      `error: ${file('a.yaml')}:1:1: a number, not a Kubernetes object\n  1 | 5\n    | ^\nWhat was last read of it, if anything, stays in force`,
-    );
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-  });
-
-  it('takes the other documents of a file beside one that is no object', async () => {
-    write('a.yaml', service('a'));
-    const { cluster, log } = await start();
-    write('a.yaml', `${service('b')}---\ntext\n`);
-    await until(() => cluster.statuses().get('Service')?.state === 'retrying');
-    expect(serviceKeys(cluster)).toEqual(['default/b']);
-    expect(log.lines).toEqual([
-      `error: ${file('a.yaml')}:7:1: text, not a Kubernetes object\n  7 | text\n    | ^\nThe rest of the file counts`,
-    ]);
-    write('a.yaml', service('b'));
-    await until(() => cluster.statuses().get('Service')?.state === 'watching');
-    expect(log.lines.at(-1)).toBe('info: All manifests can be read again');
-  });
-
   it('starts with what can be read', async () => {
     write('a.yaml', service('a'));
     write('b.yaml', '{');
@@ -602,92 +357,6 @@ describe('problems of an object whose value goes', () => {
     write('b.yaml', service('a', 'None'));
     await until(() => cluster.service('default/a') === undefined);
     expect(said(cluster)).toEqual([twice]);
-  });
-});
-
-describe('a pipe', () => {
-  it('is read once, and stays as it was read', async () => {
-    execFileSync('mkfifo', [file('pipe')]);
-    const writing = writeFile(file('pipe'), service('a'));
-    const { cluster } = await start({ path: file('pipe'), rescanMs: 10 });
-    await writing;
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-    const again = writeFile(file('pipe'), service('b'), { flag: constants.O_WRONLY | constants.O_NONBLOCK });
-    await expect(again).rejects.toThrow('ENXIO');
-  });
-
-  it('may be one of a process, which has no path of its own', async () => {
-    const script = `exec 3< <(printf '%s' "$1"); exec "$2" --input-type=module -e "$3"`;
-    const read = `
-      const { createManifestsSource } = await import(${JSON.stringify(new URL('manifests-source.ts', import.meta.url).href)});
-      const sink = { replace: (kind, values) => console.log(kind, ...values.keys()), problems() {}, status() {} };
-      const source = createManifestsSource({ path: '/dev/fd/3', nodeName: 'n', watch: false, log: { debug() {} } });
-      await source.run(sink, new AbortController().signal);`;
-    const argv = ['-c', script, 'bash', service('a'), process.execPath, read];
-    expect(execFileSync('bash', argv, { encoding: 'utf8' })).toContain('Service default/a');
-  });
-});
-
-describe('standard input', () => {
-  it('is read to its end', async () => {
-    const parts = [service('a').slice(0, 30), service('a').slice(30), slice('a-1', 'a')];
-    const { cluster } = await readOnce({ path: '-', stdin: Readable.from(parts) });
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-    expect(cluster.slicesOf('default/a')).toHaveLength(1);
-  });
-
-  it('may be parted inside a character', async () => {
-    const bytes = Buffer.from(service('a').replace('metadata:', '# größer\nmetadata:'));
-    const cut = bytes.indexOf('ö') + 1;
-    const { cluster } = await readOnce({
-      path: '-',
-      stdin: Readable.from([bytes.subarray(0, cut), bytes.subarray(cut)]),
-    });
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-  });
-
-  it('is used but for what is no object in it', async () => {
-    const stdin = () => Readable.from([`${service('a')}---\ntext\n`]);
-    await expect(readOnce({ path: '-', stdin: stdin() })).rejects.toThrow(
-      'standard input:7:1: text, not a Kubernetes object',
-    );
-    const { cluster, log } = await start({ path: '-', stdin: stdin() });
-    expect(serviceKeys(cluster)).toEqual(['default/a']);
-    expect(log.lines).toEqual([
-      'error: standard input:7:1: text, not a Kubernetes object\n  7 | text\n    | ^\nThe rest of the file counts',
-    ]);
-  });
-
-  it('rejects what does not parse', async () => {
-    await expect(readOnce({ path: '-', stdin: Readable.from(['a: b: c\n']) })).rejects.toThrow(
-      'standard input:1:4: Nested mappings are not allowed in compact mappings',
-    );
-  });
-
-  it('can be given up while it lasts', async () => {
-    const stop = new AbortController();
-    const cluster = new Cluster();
-    const endless = new Readable({ read() {} });
-    const done = sourceOf(new Log(), { path: '-', stdin: endless }).run(cluster, stop.signal);
-    endless.push(service('a'));
-    stop.abort();
-    await done;
-    expect([cluster.synced, endless.destroyed]).toEqual([false, true]);
-  });
-
-  it('stays as it was read until stopped', async () => {
-    const stop = new AbortController();
-    const cluster = new Cluster();
-    let ended = false;
-    const done = sourceOf(new Log(), { path: '-', stdin: Readable.from([service('a')]) })
-      .run(cluster, stop.signal)
-      .then(() => {
-        ended = true;
-      });
-    await until(() => cluster.synced);
-    expect(ended).toBe(false);
-    stop.abort();
-    await done;
   });
 });
 

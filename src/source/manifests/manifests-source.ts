@@ -1,14 +1,13 @@
 /** Manifests on disk, or on standard input, in place of an API server. */
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { addAbortSignal, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { Logger } from '../../log/logger.ts';
-import type { Source, SourceSink, SourceStatus } from '../source.ts';
-import { MAX_BYTES, tooLarge } from './decode.ts';
-import { ManifestFiles, type OnIgnored, readObjects } from './files.ts';
-import { DocumentError, ManifestError } from './manifest-error.ts';
-import { KINDS, reportAll, reportChanges, type Snapshot, snapshotOf } from './snapshot.ts';
-import { unreadableError } from './tree.ts';
+import type { Source, SourceSink } from '../source.ts';
+import { ManifestFiles, type OnIgnored } from './files.ts';
+import { Health, NO_FILES, NOTHING, sayStatus, summary } from './health.ts';
+import { ManifestError } from './manifest-error.ts';
+import { reportAll, reportChanges, type Snapshot, snapshotOf } from './snapshot.ts';
+import { isStream, readStream } from './streams.ts';
 import { DirectoryWatcher } from './watcher.ts';
 
 export interface ManifestsOptions {
@@ -27,11 +26,6 @@ export interface ManifestsOptions {
 
 const RESCAN_MS = 5_000;
 const STDIN = 'standard input';
-
-/** More often the sign of a mistake than of an empty cluster. */
-const NO_FILES = 'there is no manifest (*.yaml, *.yml, *.json) in it';
-const NOTHING =
-  'there is nothing in it that a Service proxy reads: no Service, EndpointSlice or ServiceCIDR, and not this Node';
 
 /**
  * A source of Services, EndpointSlices, ServiceCIDRs and the own Node in YAML or JSON files. Each kind is
@@ -70,67 +64,6 @@ function stdinSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
       await readStream({ input, name: STDIN, sink, signal, options, onIgnored });
     },
   };
-}
-
-/**
- * `<(…)` of a shell, a named pipe, /dev/stdin, a device: looked into again it would be empty, as if everything were
- * gone.
- */
-async function isStream(path: string): Promise<boolean> {
-  try {
-    const found = await stat(path);
-    return !found.isFile() && !found.isDirectory();
-  } catch {
-    return false;
-  }
-}
-
-interface StreamReading {
-  readonly input: Readable;
-  /** As messages name it. */
-  readonly name: string;
-  readonly sink: SourceSink;
-  readonly signal: AbortSignal;
-  readonly options: ManifestsOptions;
-  readonly onIgnored: OnIgnored;
-}
-
-/** What can be read only once stays in force until the end. */
-async function readStream({ input, name, sink, signal, options, onIgnored }: StreamReading): Promise<void> {
-  sayStatus(sink, { state: 'listing', lastHeardAt: 0 });
-  const manifest = await readAll(input, name, signal);
-  if (manifest === undefined) return;
-  const { objects, errors } = await readObjects(manifest, name, options.nodeName, onIgnored);
-  reportAll(sink, snapshotOf(objects));
-  if (objects.length + errors.length === 0) options.log.warn(`${name}: ${NOTHING}`);
-  if (!options.watch && errors.length > 0) throw summary(name, errors);
-  new Health(sink, options.log).report(errors);
-  if (options.watch) await aborted(signal);
-}
-
-/** Everything until the end; `undefined` when `signal` aborts before it. */
-async function readAll(input: Readable, name: string, signal: AbortSignal): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of addAbortSignal(signal, input) as AsyncIterable<Buffer | string>) {
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-      chunks.push(bytes);
-      size += bytes.length;
-      if (size > MAX_BYTES) throw tooLarge(name);
-    }
-    return Buffer.concat(chunks);
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw error instanceof ManifestError ? error : unreadableError(name, error);
-  }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function fileSource(options: ManifestsOptions, onIgnored: OnIgnored): Source {
@@ -207,50 +140,4 @@ async function follow({ sink, signal, watcher, files, first, options }: Followin
 function sayWhenEmpty(files: ManifestFiles, { path, log }: ManifestsOptions): void {
   const { done: noObject } = files.objects().next();
   if (noObject && files.errors().length === 0) log.warn(`${path}: ${files.count === 0 ? NO_FILES : NOTHING}`);
-}
-
-/** Says how the manifests are: in the status each time, in the log when it is news. */
-class Health {
-  readonly #sink: SourceSink;
-  readonly #log: Logger;
-  #known: ReadonlySet<string> = new Set();
-  #lastHeardAt = 0;
-
-  constructor(sink: SourceSink, log: Logger) {
-    this.#sink = sink;
-    this.#log = log;
-  }
-
-  report(errors: readonly ManifestError[]): void {
-    for (const error of errors) {
-      if (this.#known.has(error.message)) continue;
-      const rest =
-        error instanceof DocumentError
-          ? 'The rest of the file counts'
-          : 'What was last read of it, if anything, stays in force';
-      this.#log.error({ file: error.file }, `${error.message}\n${rest}`);
-    }
-    if (this.#known.size > 0 && errors.length === 0) this.#log.info('All manifests can be read again');
-    this.#known = new Set(errors.map(({ message }) => message));
-    const [first, ...others] = errors;
-    if (first === undefined) {
-      this.#lastHeardAt = Date.now();
-      sayStatus(this.#sink, { state: 'watching', lastHeardAt: this.#lastHeardAt });
-      return;
-    }
-    const [line = ''] = first.message.split('\n');
-    const error = others.length === 0 ? line : `${line} (and ${others.length} more)`;
-    sayStatus(this.#sink, { state: 'retrying', lastHeardAt: this.#lastHeardAt, error });
-  }
-}
-
-function sayStatus(sink: SourceSink, status: SourceStatus): void {
-  for (const kind of KINDS) sink.status(kind, status);
-}
-
-function summary(path: string, errors: readonly ManifestError[]): ManifestError {
-  const [only, ...others] = errors;
-  if (only !== undefined && others.length === 0) return only;
-  const list = errors.map(({ message }) => message).join('\n');
-  return new ManifestError(path, `${errors.length} errors in manifests\n${list}`);
 }
