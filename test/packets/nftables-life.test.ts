@@ -163,6 +163,49 @@ describe.skipIf(!supported.ok)(
       await again.stop();
     });
 
+    it('follows its Node: another pod CIDR and another address count at once', async () => {
+      const scenario = loadScenario('nodeport-cluster');
+      const objects = scenarioObjects(scenario);
+      const running = new RunningProxy(net, createBackend, objects, {
+        ...OPTIONS,
+        detectLocalMode: 'NodeCIDR',
+      });
+      await running.synced();
+      const seen = async (): Promise<unknown[]> => {
+        const target = { address: '10.96.40.3', port: 80, protocol: 'tcp', count: 4 } as const;
+        const outcomes = await net.agent('client1').tries(target);
+        return [...new Set(outcomes.map((one) => (one.ok ? one.client : one.failure)))];
+      };
+      const asked = async (address: string): Promise<string> => {
+        const [outcome] = await net.agent('ext').tries({ address, port: 30003, protocol: 'tcp' });
+        return outcome?.ok ? 'answered' : String(outcome?.failure);
+      };
+      expect(await seen()).toEqual(['10.244.1.100']);
+      expect(await asked('172.30.0.11')).toBe('answered');
+
+      // The client is of none of this node's networks any more: it is masqueraded like any stranger.
+      const node = objects.find(({ kind }) => kind === 'Node') as ApiObject;
+      const changed = (cidrs: string[], address: string): ApiObject => ({
+        ...node,
+        spec: { podCIDR: cidrs[0], podCIDRs: cidrs },
+        status: { addresses: [{ type: 'InternalIP', address }] },
+      });
+      await running.syncedAfter(() =>
+        running.node.source.apply(changed(['10.244.9.0/24', 'fd00:244:9::/64'], '172.30.0.11')),
+      );
+      expect(await seen()).not.toContain('10.244.1.100');
+
+      await net.exec('node1', ['ip', 'address', 'add', '172.30.0.21/24', 'dev', 'eth0']);
+      expect(await asked('172.30.0.21')).toBe('refused');
+      await running.syncedAfter(() =>
+        running.node.source.apply(changed(['10.244.1.0/24', 'fd00:244:1::/64'], '172.30.0.21')),
+      );
+      expect(await seen()).toEqual(['10.244.1.100']);
+      expect(await asked('172.30.0.21')).toBe('answered');
+      expect(await asked('172.30.0.11')).toBe('refused');
+      await running.stop();
+    });
+
     it('puts the table back when somebody flushes the ruleset', async () => {
       const scenario = loadScenario('nodeport-local');
       const running = start(scenarioObjects(scenario));
