@@ -103,7 +103,7 @@ describe('what is wrong is said', () => {
       'context a: user u is not among its users',
     ],
     ['users: [{name: 3}]', 'users.0.name: Invalid input: expected string, received number'],
-    ['users: [', 'Flow sequence in block collection must be sufficiently indented'],
+    ['users: [', 'line 1, column 9: is no YAML (bad indent)'],
     ['', 'file: Invalid input'],
   ])('%j', async (text, message) => {
     await expect(read(text)).rejects.toThrow(`kubeconfig ${join(directory, 'config')}: `);
