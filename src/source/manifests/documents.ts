@@ -2,6 +2,7 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import type { Document } from 'yaml';
 import { type Fields, isFields, quote } from '../../cluster/project/fields.ts';
+import { parseJsonStream } from './json-stream.ts';
 import { isListKind, LIST, rightSpelling } from './kinds.ts';
 import { DocumentError, ManifestError, type Place, placeIn } from './manifest-error.ts';
 
@@ -32,8 +33,7 @@ const MAX_ERRORS = 10;
  * @throws {ManifestError} for text that does not parse, or in which nothing is an object; then none of it is used
  */
 export async function parseManifest(text: string, file: string): Promise<ParsedManifest> {
-  const json = parseJson(text);
-  const parsed = json === undefined ? parseYaml(text, file) : [asParsed(json, text, file)];
+  const parsed = parseJson(text, file) ?? parseYaml(text, file);
   const documents: ManifestDocument[] = [];
   const complaints: { readonly reason: string; readonly place: Place }[] = [];
   let untold = 0;
@@ -63,19 +63,22 @@ interface Parsed {
   readonly placeOf: (path: Path) => Place;
 }
 
-/** JSON is YAML too, but this is many times as fast; what it cannot read the YAML parser can name the place of. */
-function parseJson(text: string): unknown {
+/**
+ * JSON is YAML too, but this is many times as fast; what it cannot read the YAML parser can name the place of. The
+ * parser of JSON tells nothing of places: messages name that of the whole.
+ */
+function parseJson(text: string, file: string): Parsed[] | undefined {
   if (!/^\uFEFF?\s*[[{]/.test(text)) return undefined;
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
+    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
+    return [{ value, where: file, placeOf: () => placeIn(text, text.search(/[[{]/)) }];
   } catch {
-    return undefined;
+    return parseJsonStream(text)?.map(({ value, offset, line }) => ({
+      value,
+      where: `${file}:${line}`,
+      placeOf: () => placeIn(text, offset),
+    }));
   }
-}
-
-/** The parser of JSON tells nothing of places: messages name that of the whole. */
-function asParsed(value: unknown, text: string, file: string): Parsed {
-  return { value, where: file, placeOf: () => placeIn(text, text.search(/[[{]/)) };
 }
 
 async function* parseYaml(text: string, file: string): AsyncGenerator<Parsed> {
