@@ -21,6 +21,8 @@ export interface Delta {
   readonly missing: readonly EnsuredRule[];
   /** Chains of theirs that have to be made. */
   readonly missingChains: readonly ChainId[];
+  /** Rules of IPVS mode, which is being replaced, in chains that are not ours alone. */
+  readonly obsolete: readonly EnsuredRule[];
 }
 
 /** What changes between two contents. The order of `wanted` stays. */
@@ -43,7 +45,8 @@ function sameRules(there: readonly string[], wanted: readonly string[]): boolean
 }
 
 export function isEmpty(delta: Delta): boolean {
-  return delta.changes.length === 0 && delta.missing.length === 0 && delta.missingChains.length === 0;
+  const { changes, missing, missingChains, obsolete } = delta;
+  return [changes, missing, missingChains, obsolete].every(({ length }) => length === 0);
 }
 
 export interface Edits {

@@ -14,7 +14,7 @@ import { type ChainId, DISPATCH_CHAINS, type DispatchChain, FIREWALL, type Table
 import { type DispatchRule, RuleObjects } from './objects.ts';
 import { renderPlan } from './render.ts';
 import type { SavedRules } from './save.ts';
-import { type EnsuredRule, ensuredRules, fixedChains, tailOf } from './skeleton.ts';
+import { type EnsuredRule, ensuredRules, fixedChains, IPVS_WAYS, tailOf } from './skeleton.ts';
 
 type Plans = ReadonlyMap<ObjectKey, readonly ServicePlan[]>;
 
@@ -127,6 +127,7 @@ export class IptablesModel {
       ...compareChains(before, wanted),
       missing: ensured.filter(({ chain, rule }) => !foreign.get(chain)?.includes(rule)),
       missingChains: foreign.has(FIREWALL) ? [] : [FIREWALL],
+      obsolete: IPVS_WAYS.filter(({ chain, rule }) => foreign.get(chain)?.includes(rule)),
     };
     return {
       delta,
@@ -164,7 +165,7 @@ export class IptablesModel {
       for (const [id, rules] of change.before) before.set(id, rules);
       for (const [id, rules] of change.after) after.set(id, rules);
     }
-    const delta = { ...compareChains(before, after), missing: [], missingChains: [] };
+    const delta = { ...compareChains(before, after), missing: [], missingChains: [], obsolete: [] };
     return {
       delta,
       commit: () => {

@@ -11,6 +11,7 @@ import {
 import { limitsOf } from './dispatch/layout.ts';
 import { DEFAULT_FEATURES } from './features.ts';
 import { IptablesModel } from './model.ts';
+import type { ChainId } from './names.ts';
 import { collectScript, script } from './script.ts';
 
 const node = buildNodePlan({ nodePortAddresses: 'any' });
@@ -93,6 +94,38 @@ COMMIT
     expect(declared).toEqual([10, 10, 3, 11]);
     expect(inputs.slice(0, -1).join('')).not.toMatch(/-I |KUBE-SERVICES|CANARY/);
     expect(inputs.at(-1)).toContain('-I PREROUTING ');
+  });
+});
+
+describe('taking over from IPVS mode', () => {
+  it('lets connections through before it drops what was not let through, and takes IPVS’s ways out of the firewall', () => {
+    const way = '-m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL';
+    const observed = {
+      own: new Map<ChainId, string[]>([
+        ['filter KUBE-PROXY-FIREWALL', ['-m set --match-set KUBE-LOAD-BALANCER-FW dst,dst -j DROP']],
+        ['nat KUBE-SERVICES', ['-m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT']],
+      ]),
+      foreign: new Map<ChainId, string[]>([
+        ['filter INPUT', ['-j KUBE-IPVS-FILTER', way]],
+        ['filter FORWARD', [way]],
+      ]),
+    };
+    const change = { node, services: plans('web', ['10.244.1.2']), full: true };
+    const model = new IptablesModel('IPv4', limitsOf('auto'));
+    const { delta, commit } = model.change(change, DEFAULT_FEATURES, observed);
+    const [text = ''] = script(delta, 1000).map((input) => input.join(''));
+    expect(text.match(/^\*\w+|^-D .*$/gm)).toEqual([
+      '*nat',
+      '-D KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT',
+      '*filter',
+      `-D INPUT ${way}`,
+      `-D FORWARD ${way}`,
+      '*filter',
+      '-D KUBE-PROXY-FIREWALL -m set --match-set KUBE-LOAD-BALANCER-FW dst,dst -j DROP',
+      '*mangle',
+    ]);
+    commit();
+    expect(model.change(change, DEFAULT_FEATURES).delta.obsolete).toEqual([]);
   });
 });
 

@@ -10,7 +10,6 @@ import {
   type Table,
   tableOf,
 } from './names.ts';
-import type { EnsuredRule } from './skeleton.ts';
 
 /** Lines of one input, each with its end. */
 export type Input = readonly string[];
@@ -29,26 +28,28 @@ const TOP: ReadonlySet<string> = new Set([
  */
 export function script(delta: Delta, chainsPerInput: number): Input[] {
   const { changes } = delta;
-  if (changes.length <= chainsPerInput) return [input(changes, delta.missing, delta.missingChains)];
+  if (changes.length <= chainsPerInput) return [input(changes, delta)];
   const last = changes.filter(({ chain }) => TOP.has(chain));
   const rest = changes.filter(({ chain }) => !TOP.has(chain));
   const inputs: Input[] = [];
   for (let start = 0; start < rest.length; start += chainsPerInput) {
-    inputs.push(input(rest.slice(start, start + chainsPerInput), [], []));
+    inputs.push(input(rest.slice(start, start + chainsPerInput), NOTHING_ELSE));
   }
-  return [...inputs, input(last, delta.missing, delta.missingChains)];
+  return [...inputs, input(last, delta)];
 }
+
+/** What a delta has beside changes of our own chains. */
+type Surroundings = Pick<Delta, 'missing' | 'missingChains' | 'obsolete'>;
+
+const NOTHING_ELSE: Surroundings = { missing: [], missingChains: [], obsolete: [] };
 
 /**
  * Each table is committed by itself. Between the two commits a Service must neither be answered by nobody nor
  * refused while it has endpoints: rules that refuse come first, then the nat table, then those that refuse no
- * more go.
+ * more go. Where IPVS mode is replaced, which refuses by itself until then, the nat table is the first: what the
+ * filter table drops of a load balancer is what the nat table has not let through.
  */
-function input(
-  changes: readonly ChainChange[],
-  missing: readonly EnsuredRule[],
-  missingChains: readonly ChainId[],
-): Input {
+function input(changes: readonly ChainChange[], { missing, missingChains, obsolete }: Surroundings): Input {
   const filter = new Section('filter');
   const nat = new Section('nat');
   const mangle = new Section('mangle');
@@ -60,7 +61,9 @@ function input(
     writeChain(change, section, section === filter ? filterAfter : section);
   }
   for (const { chain, rule } of missing) sections[tableOf(chain)].rule(`-I ${nameOf(chain)} ${rule}`);
-  return [filter, nat, filterAfter, mangle].flatMap((section) => section.lines());
+  for (const { chain, rule } of obsolete) sections[tableOf(chain)].rule(`-D ${nameOf(chain)} ${rule}`);
+  const [first, second] = obsolete.length > 0 ? [nat, filter] : [filter, nat];
+  return [first, second, filterAfter, mangle].flatMap((section) => section.lines());
 }
 
 function writeChain(change: ChainChange, section: Section, removals: Section): void {
