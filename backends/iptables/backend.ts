@@ -4,7 +4,16 @@ import type { IpFamily, ObjectKey } from '../../src/cluster/values.ts';
 import type { IptablesVariant } from '../../src/node/iptables-variant.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
 import type { ServicePlan } from '../../src/plan/plan.ts';
-import type { Backend, Change, Diff, Leftover, Probe, Step } from '../../src/reconcile/backend.ts';
+import type {
+  Backend,
+  Change,
+  Diff,
+  Leftover,
+  Probe,
+  ProxyMode,
+  Retreat,
+  Step,
+} from '../../src/reconcile/backend.ts';
 import { Audit } from './audit.ts';
 import { cleanup } from './cleanup.ts';
 import { isEmpty } from './delta.ts';
@@ -169,6 +178,12 @@ class IptablesBackend implements Backend {
   async cleanup(): Promise<readonly Leftover[]> {
     await this.#tools.find();
     return cleanup(this.#tools);
+  }
+
+  /** Connections that our rules have translated go on by themselves: nothing waits. */
+  async giveWay(successor: ProxyMode): Promise<Retreat> {
+    await this.#tools.find();
+    return { leftovers: await cleanup(this.#tools, successor), waiting: [] };
   }
 
   /** The kernel's refusal names a line, and its line a Service. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planCleanup } from './cleanup.ts';
+import { IPVS_CHAINS, planCleanup } from './cleanup.ts';
 import { parseSave } from './save.ts';
 
 const OURS = `*mangle
@@ -67,5 +67,57 @@ COMMIT
   it('has nothing to do where nothing is ours', () => {
     const foreign = '*nat\n:PREROUTING ACCEPT [0:0]\n:DOCKER - [0:0]\n-A PREROUTING -j DOCKER\nCOMMIT\n';
     expect(planCleanup(parseSave(foreign))).toEqual({ input: [], leftovers: [] });
+  });
+
+  it('leaves IPVS mode, which is in force instead, the chains that both have', () => {
+    const saved = parseSave(`*filter
+:INPUT ACCEPT [0:0]
+:FORWARD ACCEPT [0:0]
+:KUBE-FORWARD - [0:0]
+:KUBE-IPVS-FILTER - [0:0]
+:KUBE-PROXY-FIREWALL - [0:0]
+:KUBE-SERVICES - [0:0]
+-A INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER
+-A INPUT -m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL
+-A INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL
+-A FORWARD -m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+COMMIT
+*nat
+:PREROUTING ACCEPT [0:0]
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-NODE-PORT - [0:0]
+:KUBE-NODEPORTS - [0:0]
+:KUBE-SERVICES - [0:0]
+:KUBE-SVC-NPX46M4PTMTKRN6Y - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODE-PORT
+-A KUBE-NODE-PORT -p tcp -j KUBE-MARK-MASQ
+-A KUBE-SVC-NPX46M4PTMTKRN6Y -j KUBE-MARK-MASQ
+COMMIT
+`);
+    const { input, leftovers } = planCleanup(saved, IPVS_CHAINS);
+    expect(input.join('')).toBe(`*filter
+:KUBE-SERVICES - [0:0]
+-D INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL
+-D FORWARD -m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-X KUBE-SERVICES
+COMMIT
+*nat
+:KUBE-NODEPORTS - [0:0]
+:KUBE-SVC-NPX46M4PTMTKRN6Y - [0:0]
+-X KUBE-NODEPORTS
+-X KUBE-SVC-NPX46M4PTMTKRN6Y
+COMMIT
+`);
+    expect(leftovers).toEqual([]);
+  });
+
+  it('takes no chain from under rules of its own that are still in force', () => {
+    const { input, leftovers } = planCleanup(parseSave(OURS), IPVS_CHAINS);
+    expect(input.join('')).not.toContain('KUBE-SVC-');
+    expect(leftovers).toEqual([
+      { object: 'nat KUBE-SVC-NPX46M4PTMTKRN6Y', reason: 'KUBE-SERVICES jumps to it' },
+    ]);
   });
 });

@@ -1,5 +1,6 @@
 /** What takes our rules away and leaves everybody else's: references go before chains, in one input. */
-import type { Leftover } from '../../src/reconcile/backend.ts';
+import type { Leftover, ProxyMode } from '../../src/reconcile/backend.ts';
+import { SHARED_CHAINS } from '../ipvs/chains.ts';
 import { INVALID_COUNTER, LOCALHOST_COUNTER } from './features.ts';
 import { type ChainId, isOwn, nameOf, type Table, tableOf } from './names.ts';
 import { parseSave, type SavedRules, targetOf } from './save.ts';
@@ -9,13 +10,17 @@ import type { Tools } from './tools.ts';
 /**
  * Removes what is ours from the tables of both variants, where they are installed: what is left in the other one is
  * in force too. Rejects with a `ToolError` when rules are there and cannot be removed.
+ * @param successor the mode that is in force instead. Chains that IPVS mode has under the same names are its own
+ *   then, in the variant in use
  */
-export async function cleanup(tools: Tools): Promise<Leftover[]> {
+export async function cleanup(tools: Tools, successor?: ProxyMode): Promise<Leftover[]> {
   const leftovers: Leftover[] = [];
+  const inUse = tools.found?.variant === 'legacy' ? '-legacy' : '-nft';
   for (const suffix of new Set([tools.found?.suffix ?? '', '-nft', '-legacy'])) {
     const saved = await saveAll(tools, suffix);
     if (saved === undefined) continue;
-    const plan = planCleanup(saved);
+    const shares = successor === 'ipvs' && (suffix === tools.found?.suffix || suffix === inUse);
+    const plan = planCleanup(saved, shares ? IPVS_CHAINS : undefined);
     if (plan.input.length > 0) await tools.run(tools.restoreArgv(suffix), plan.input);
     leftovers.push(...plan.leftovers);
   }
@@ -42,21 +47,36 @@ export interface CleanupPlan {
   readonly leftovers: readonly Leftover[];
 }
 
+/** Chains that IPVS mode has too. */
+export const IPVS_CHAINS: ReadonlySet<ChainId> = new Set(
+  Object.entries(SHARED_CHAINS).flatMap(([table, names]) =>
+    names.map((name): ChainId => `${table as Table} ${name}`),
+  ),
+);
+
+/** How we, and not IPVS mode, come into a chain that both modes have. */
+const OUR_WAY = /--comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL$/;
+
 const BUILT_IN: ReadonlySet<string> = new Set(['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']);
 
 /**
  * KUBE-FIREWALL and kubelet's hint are not ours to remove. A chain that somebody else's chain jumps to stays, rules
  * and all, with the chains it jumps to: a CNI plugin may rely on KUBE-MARK-MASQ.
+ * @param theirs chains that have become somebody else's, rules and all
  */
-export function planCleanup(saved: SavedRules): CleanupPlan {
-  const own = new Set([...saved.keys()].filter((chain) => isOwn(chain)));
+export function planCleanup(saved: SavedRules, theirs: ReadonlySet<ChainId> = new Set()): CleanupPlan {
+  const own = new Set([...saved.keys()].filter((chain) => isOwn(chain) && !theirs.has(chain)));
   const leftovers = keepReferenced(saved, own);
   const lines: string[] = [];
   for (const [table, chains] of Map.groupBy(saved.keys(), (chain): Table => tableOf(chain))) {
     const mine = chains.filter((chain) => own.has(chain)).map(nameOf);
     const references = chains
       .filter((chain) => BUILT_IN.has(nameOf(chain)))
-      .flatMap((chain) => rulesInto(saved, chain, own).map((rule) => `-D ${nameOf(chain)} ${rule}\n`));
+      .flatMap((chain) =>
+        (saved.get(chain) ?? [])
+          .filter((rule) => leadsInto(own, table, rule) || (theirs.size > 0 && OUR_WAY.test(rule)))
+          .map((rule) => `-D ${nameOf(chain)} ${rule}\n`),
+      );
     if (mine.length === 0 && references.length === 0) continue;
     lines.push(
       `*${table}\n`,
@@ -69,9 +89,8 @@ export function planCleanup(saved: SavedRules): CleanupPlan {
   return { input: lines, leftovers };
 }
 
-function rulesInto(saved: SavedRules, from: ChainId, targets: ReadonlySet<ChainId>): string[] {
-  const table = tableOf(from);
-  return (saved.get(from) ?? []).filter((rule) => targets.has(`${table} ${targetOf(rule) ?? ''}`));
+function leadsInto(chains: ReadonlySet<ChainId>, table: Table, rule: string): boolean {
+  return chains.has(`${table} ${targetOf(rule) ?? ''}`);
 }
 
 /** Takes chains that have to stay out of `own`. */
@@ -85,8 +104,7 @@ function keepReferenced(saved: SavedRules, own: Set<ChainId>): Leftover[] {
   const follow = (from: ChainId): void => {
     for (const rule of saved.get(from) ?? []) keep(`${tableOf(from)} ${targetOf(rule) ?? ''}`, from);
   };
-  for (const chain of saved.keys()) {
-    if (!isOwn(chain) && !BUILT_IN.has(nameOf(chain))) follow(chain);
-  }
+  const others = [...saved.keys()].filter((chain) => !own.has(chain) && !BUILT_IN.has(nameOf(chain)));
+  for (const chain of others) follow(chain);
   return leftovers;
 }

@@ -259,7 +259,6 @@ COMMIT
       [
         '*nat',
         ':KUBE-SERVICES - [0:0]',
-        ':KUBE-MARK-MASQ - [0:0]',
         '-D OUTPUT -m comment --comment "kubernetes service portals" -j KUBE-SERVICES',
         '-X KUBE-SERVICES',
         'COMMIT',

@@ -8,9 +8,18 @@ import type { IpFamily, ObjectKey } from '../../src/cluster/values.ts';
 import { cidrContains } from '../../src/net/ip.ts';
 import type { IptablesVariant } from '../../src/node/iptables-variant.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
-import type { Backend, Change, Diff, Leftover, Probe, Step } from '../../src/reconcile/backend.ts';
+import type {
+  Backend,
+  Change,
+  Diff,
+  Leftover,
+  Probe,
+  ProxyMode,
+  Retreat,
+  Step,
+} from '../../src/reconcile/backend.ts';
 import { audit } from './audit.ts';
-import { removeAll } from './cleanup.ts';
+import { busyServers, type CleanupInput, giveWay, removeAll, resume } from './cleanup.ts';
 import type { Drains } from './delta.ts';
 import { sysctlCommand, timeoutsCommand, wantedSysctls } from './host.ts';
 import { Iptables } from './iptables.ts';
@@ -158,9 +167,25 @@ class IpvsBackend implements Backend {
   }
 
   async cleanup(): Promise<readonly Leftover[]> {
+    return removeAll(await this.#cleanupInput());
+  }
+
+  async giveWay(successor: ProxyMode): Promise<Retreat> {
+    if (successor === this.mode) return resume(this.family, this.#runner);
+    const busy = await busyServers(this.family, this.#runner);
+    if (busy === undefined) return { leftovers: [], waiting: [] };
+    return giveWay(await this.#cleanupInput(), successor, busy);
+  }
+
+  async #cleanupInput(): Promise<CleanupInput> {
     const observed = await this.#observe();
-    const servers = [...observed.objects.servers.keys()].filter((key) => !this.#isExcluded(key));
-    return removeAll(this.family, this.#runner, this.#iptables.restoreArgv, observed, servers);
+    return {
+      family: this.family,
+      runner: this.#runner,
+      restore: this.#iptables.restoreArgv,
+      observed,
+      isExcluded: (key) => this.#isExcluded(key),
+    };
   }
 
   async #observe(): Promise<Observed> {

@@ -1,160 +1,148 @@
-/** Takes away what is ours, in the order in which nothing refers to what goes. */
+/** Takes away what is ours: all at once, or as the connections through it end. */
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { CommandRunner } from '../../src/node/runner.ts';
-import type { Leftover } from '../../src/reconcile/backend.ts';
-import { IPTABLES_MODE, JUMPS, renderRules, SHARED_CHAINS, TABLES, type Table } from './chains.ts';
-import { LINK } from './listing.ts';
+import type { Leftover, ProxyMode, Retreat } from '../../src/reconcile/backend.ts';
+import { IPTABLES_MODE } from './chains.ts';
+import {
+  heldAddresses,
+  releaseLines,
+  removeLink,
+  retreatLines,
+  sourceAddress,
+  sourcesInUse,
+} from './cleanup-addresses.ts';
+import { removeChains } from './cleanup-chains.ts';
+import { Sweep } from './cleanup-sweep.ts';
+import { LINK, parseLive } from './listing.ts';
+import { parseServerKey } from './objects.ts';
 import type { Observed } from './observe.ts';
-import { grownName, SET_KINDS, setName } from './sets.ts';
+
+export interface CleanupInput {
+  readonly family: IpFamily;
+  readonly runner: CommandRunner;
+  /** What takes rules. */
+  readonly restore: readonly [string, ...string[]];
+  readonly observed: Observed;
+  /** Whether a virtual server, by its key, is to stay whosever it is. */
+  readonly isExcluded: (key: string) => boolean;
+}
 
 /**
- * @param restore what takes rules
- * @param servers keys of the virtual servers that are ours
+ * Whatever goes through it, in the order in which nothing refers to what goes.
  * @returns what could not be removed, and the tools' reasons
  */
-export async function removeAll(
+export async function removeAll(input: CleanupInput): Promise<Leftover[]> {
+  const { family, runner, observed } = input;
+  const sweep = new Sweep(family, runner);
+  await sweep.servers(oursOf(input).map(removal));
+  await sweep.chains(
+    removeChains(family, observed.tables, { shared: iptablesRules(observed), guard: false }),
+    input.restore,
+  );
+  await sweep.sets();
+  await sweep.addresses(`link ${LINK}`, removeLink(family, observed));
+  await sweep.addresses('routes', releaseLines(family, await heldAddresses(family, runner)));
+  return sweep.leftovers;
+}
+
+/**
+ * Removes what no connection needs any more. The kernel drops the packets of a connection whose real server is gone,
+ * whatever `expire_nodest_conn` says (kernel, networking/ipvs-sysctl), so a virtual server stays while it has
+ * connections, without getting new ones. With it stays its address, and an address also while the node itself sends
+ * from it; and with an address all virtual servers on it, which refuse what the successor leaves to the node.
+ */
+export async function giveWay(
+  input: CleanupInput,
+  successor: ProxyMode,
+  busy: ReadonlySet<string>,
+): Promise<Retreat> {
+  const { family, runner, observed, restore } = input;
+  const held = await heldAddresses(family, runner);
+  const sweep = new Sweep(family, runner);
+  const ours = oursOf(input);
+  const serving = ours.filter((key) => busy.has(key));
+  const local = new Set([...observed.objects.addresses, ...held]);
+  const sources = local.size > 0 ? await sourcesInUse(family, runner) : NONE;
+  const sending = [...local].filter((address) => sources.has(address));
+  const needed = new Set([...sending, ...serving.map(addressOf).filter((address) => local.has(address))]);
+  const stays = (key: string): boolean => busy.has(key) || needed.has(addressOf(key));
+
+  const source = needed.size > 0 ? await sourceAddress(family, runner) : undefined;
+  await sweep.addresses(`link ${LINK}`, retreatLines(family, observed, { held, needed, source }));
+  await sweep.servers([
+    ...ours.filter((key) => !stays(key)).map(removal),
+    ...ours.filter(stays).flatMap((key) => quiescence(key, observed)),
+  ]);
+  const shared = successor === 'iptables' || iptablesRules(observed);
+  await sweep.chains(removeChains(family, observed.tables, { shared, guard: needed.size > 0 }), restore);
+  const waiting = [
+    ...serving.map((key) => `virtual server ${key}`),
+    ...sending.map((address) => `address ${address}`),
+  ];
+  // By them the virtual servers are known as ours.
+  if (waiting.length === 0) await sweep.sets();
+  return { leftovers: sweep.leftovers, waiting };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Back in force, with all addresses on the link again: what `giveWay` left for its connections is needed no more. */
+export async function resume(family: IpFamily, runner: CommandRunner): Promise<Retreat> {
+  const sweep = new Sweep(family, runner);
+  await sweep.addresses('routes', releaseLines(family, await heldAddresses(family, runner)));
+  return { leftovers: sweep.leftovers, waiting: [] };
+}
+
+/** Virtual servers that connections go through, by their key. `undefined` where the kernel has no IPVS. */
+export async function busyServers(
   family: IpFamily,
   runner: CommandRunner,
-  restore: readonly [string, ...string[]],
-  observed: Observed,
-  servers: readonly string[],
-): Promise<Leftover[]> {
-  const leftovers: Leftover[] = [];
-  const attempt = async (
-    object: string,
-    argv: [string, ...string[]],
-    stdin: readonly string[],
-  ): Promise<void> => {
-    if (stdin.length === 0) return;
-    try {
-      const { stderr } = await runner.run({ argv, stdin });
-      if (stderr.trim() !== '' && argv[0] === 'ipvsadm') leftovers.push({ object, reason: stderr.trim() });
-    } catch (error) {
-      leftovers.push({ object, reason: message(error) });
-    }
-  };
-  await attempt(
-    'virtual servers',
-    ['ipvsadm', '-R'],
-    servers.map((key) => `-D ${key}\n`),
-  );
-  const { lines, held } = removeChains(family, observed);
-  leftovers.push(...held);
-  await attempt('iptables chains', [...restore], lines);
-  leftovers.push(...(await destroySets(family, runner)));
-  await attempt(`link ${LINK}`, ['ip', '-batch', '-'], removeAddresses(family, observed));
-  return leftovers;
-}
-
-/** All at once; when that fails, one by one, to tell which. */
-async function destroySets(family: IpFamily, runner: CommandRunner): Promise<Leftover[]> {
-  const lines = (names: readonly string[]): string[] => names.map((name) => `destroy ${name}\n`);
-  const names = await ourSets(family, runner);
-  if (names.length === 0) return [];
+): Promise<ReadonlySet<string> | undefined> {
+  let listing: string;
   try {
-    await runner.run({ argv: ['ipset', 'restore'], stdin: lines(names) });
-    return [];
+    // Asking ipvsadm would load IPVS into a kernel that has no use for it.
+    listing = (await runner.run({ argv: ['cat', '/proc/net/ip_vs'] })).stdout;
   } catch {
-    const leftovers: Leftover[] = [];
-    for (const name of await ourSets(family, runner)) {
-      try {
-        await runner.run({ argv: ['ipset', 'restore'], stdin: lines([name]) });
-      } catch (error) {
-        leftovers.push({ object: `ipset ${name}`, reason: message(error) });
-      }
-    }
-    return leftovers;
+    return undefined;
   }
+  const busy = [...parseLive(listing, family)].filter(([, { servers }]) =>
+    [...servers.values()].some(({ connections }) => connections > 0),
+  );
+  return new Set(busy.map(([key]) => key));
 }
 
-async function ourSets(family: IpFamily, runner: CommandRunner): Promise<string[]> {
-  const { stdout } = await runner.run({ argv: ['ipset', 'list', '-name'] });
-  const ours = new Set([...SET_KINDS.map((kind) => setName(kind, family)), grownName(family)]);
-  return stdout.split('\n').filter((name) => ours.has(name));
-}
-
-/** The link itself goes with the last address, whichever family that is of. */
-function removeAddresses(family: IpFamily, { hasLink, linkShared, objects }: Observed): string[] {
-  if (!hasLink) return [];
-  if (!linkShared) return [`link del ${LINK}\n`];
-  const length = family === 'IPv4' ? 32 : 128;
-  return Array.from(objects.addresses, (address) => `address del ${address}/${length} dev ${LINK}\n`);
-}
-
-/** Chain names by table; the rules do not matter here. */
-const OURS = renderRules(
-  {
-    family: 'IPv4',
-    detector: { kind: 'none' },
-    masqueradeAll: false,
-    masqueradeBit: 14,
-    nodePortAddresses: 'any',
-    serviceCIDRs: [],
-  },
-  new Set(),
-  false,
-);
-
-function removeChains(family: IpFamily, { tables }: Observed): { lines: string[]; held: Leftover[] } {
-  // Chains that both modes have are iptables mode's own now, but not our ways into them.
-  const theirs = tables.filter.has(IPTABLES_MODE);
-  const lines: string[] = [];
-  const held: Leftover[] = [];
-  for (const table of TABLES) {
-    const doomed = new Set(
-      [...OURS[table].keys()].filter(
-        (chain) => tables[table].has(chain) && !(theirs && SHARED_CHAINS[table].includes(chain)),
-      ),
-    );
-    const { jumps, holders } = referencesTo(doomed, tables[table]);
-    if (theirs) jumps.push(...ownJumps(table, tables[table]));
-    if (doomed.size === 0 && jumps.length === 0) continue;
-    for (const [chain, holder] of holders) {
-      held.push({
-        object: `chain ${chain} of table ${table}, ${family}`,
-        reason: `a rule in chain ${holder} leads to it, and that chain is somebody else's`,
+/**
+ * Keys of the virtual servers that are ours. Where kube-proxy has been, no set says on which addresses it has
+ * node ports: there the port alone tells.
+ */
+function oursOf({ observed, isExcluded }: CleanupInput): string[] {
+  const { objects, foreign, sets } = observed;
+  const nodePorts = sets.has('KUBE-NODE-PORT-IP')
+    ? []
+    : [...foreign.servers.keys()].filter((key) => {
+        const { protocol, port } = parseServerKey(key) ?? {};
+        const set = protocol === 'udp' ? 'KUBE-NODE-PORT-UDP' : 'KUBE-NODE-PORT-TCP';
+        return protocol !== 'sctp' && port !== undefined && objects.entries(set).has(port);
       });
-    }
-    lines.push(
-      `*${table}\n`,
-      ...Array.from(doomed, (chain) => `:${chain} - [0:0]\n`),
-      ...jumps,
-      ...[...doomed].filter((chain) => !holders.has(chain)).map((chain) => `-X ${chain}\n`),
-      'COMMIT\n',
-    );
-  }
-  return { lines, held };
+  return [...objects.servers.keys(), ...nodePorts].filter((key) => !isExcluded(key));
 }
 
-/** Rules that lead to chains of both modes, but that iptables mode does not write. */
-function ownJumps(table: Table, chains: ReadonlyMap<string, readonly string[]>): string[] {
-  if (table !== 'filter') return [];
-  return JUMPS[table]
-    .filter(([chain, rule]) => rule.endsWith(' KUBE-PROXY-FIREWALL') && chains.get(chain)?.includes(rule))
-    .map(([chain, rule]) => `-D ${chain} ${rule}\n`);
+function iptablesRules({ tables }: Observed): boolean {
+  return tables.filter.has(IPTABLES_MODE);
 }
 
-const BUILT_IN = new Set(['INPUT', 'FORWARD', 'OUTPUT', 'PREROUTING', 'POSTROUTING']);
-
-/** Rules outside the chains that lead to them: those in built-in chains go, those in other chains hold on. */
-function referencesTo(
-  doomed: ReadonlySet<string>,
-  chains: ReadonlyMap<string, readonly string[]>,
-): { jumps: string[]; holders: Map<string, string> } {
-  const jumps: string[] = [];
-  const holders = new Map<string, string>();
-  for (const [chain, rules] of chains) {
-    if (doomed.has(chain)) continue;
-    for (const rule of rules) {
-      const target = /(?:^| )-[jg] (\S+)/.exec(rule)?.[1];
-      if (target === undefined || !doomed.has(target)) continue;
-      if (BUILT_IN.has(chain)) jumps.push(`-D ${chain} ${rule}\n`);
-      else holders.set(target, chain);
-    }
-  }
-  return { jumps, holders };
+function addressOf(key: string): string {
+  return parseServerKey(key)?.address ?? '';
 }
 
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function removal(key: string): string {
+  return `-D ${key}\n`;
+}
+
+/** Lines after which a virtual server gives out no new connections: its real servers have no weight. */
+function quiescence(key: string, { objects, foreign }: Observed): string[] {
+  const server = objects.servers.get(key) ?? foreign.servers.get(key);
+  return [...(server?.servers ?? [])]
+    .filter(([, options]) => !options.endsWith(' -w 0'))
+    .map(([real, options]) => `-e ${key} -r ${real} ${options.replace(/-w \d+$/, '-w 0')}\n`);
 }

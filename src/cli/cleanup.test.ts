@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { IptablesNotFoundError } from '../node/iptables-variant.ts';
 import { ToolError } from '../node/runner.ts';
-import type { Backend, Leftover, ProxyMode } from '../reconcile/backend.ts';
-import { cleanUp } from './cleanup.ts';
+import type { Backend, Leftover, ProxyMode, Retreat } from '../reconcile/backend.ts';
+import { cleanUp, giveWay } from './cleanup.ts';
 
 /** A back end whose `cleanup` does one after the other. */
 function backend(mode: ProxyMode, ...outcomes: (readonly Leftover[] | Error)[]) {
@@ -74,4 +74,33 @@ test('a tool that is not installed and a kernel without IPVS have nothing of our
       'nftables IPv4: nft is not installed',
     ],
   });
+});
+
+test('a kernel without nf_tables has no tables of ours', async () => {
+  const stderr = '/dev/stdin:1:1-24: Error: Could not process rule: Operation not supported\n';
+  const without = backend('nftables', new ToolError(['nft', '-f', '-'], 'exit', 1, stderr));
+  expect(await cleanUp([without])).toEqual({
+    leftovers: [],
+    skipped: ['nftables IPv4: the kernel has no nf_tables'],
+  });
+});
+
+test('giving way, a back end that shares nothing is cleaned up, and others say what waits', async () => {
+  const successors: ProxyMode[] = [];
+  const retreating = (...retreats: Retreat[]): Backend => ({
+    ...backend('ipvs', new Error('only giveWay is to be called')),
+    async giveWay(successor) {
+      successors.push(successor);
+      return retreats.shift() ?? { leftovers: [], waiting: [] };
+    },
+  });
+  const nftables = backend('nftables', []);
+  const busy = retreating({ leftovers: [], waiting: ['address 10.96.0.1'] });
+  // What held it in the first round is gone in the second, and the connections as well.
+  const held = retreating({ leftovers: HELD, waiting: ['address 10.96.0.1'] });
+  const { leftovers, skipped, waiting } = await giveWay([nftables, busy, held], 'iptables');
+  expect({ leftovers, skipped }).toEqual({ leftovers: [], skipped: [] });
+  expect([...waiting]).toEqual([[busy, ['address 10.96.0.1']]]);
+  expect(nftables.calls()).toBe(1);
+  expect(successors).toEqual(['iptables', 'iptables', 'iptables']);
 });

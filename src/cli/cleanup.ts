@@ -1,7 +1,7 @@
 /** Takes away what any mode left on this machine, for both IP families. */
 import { IptablesNotFoundError } from '../node/iptables-variant.ts';
 import { ToolError } from '../node/runner.ts';
-import type { Backend, Leftover } from '../reconcile/backend.ts';
+import type { Backend, Leftover, ProxyMode, Retreat } from '../reconcile/backend.ts';
 
 export interface CleanupReport {
   /** What is ours and still there, and why. */
@@ -10,19 +10,43 @@ export interface CleanupReport {
   readonly skipped: readonly string[];
 }
 
-/**
- * A chain of one mode may hold on to one of another, so what is left is tried once more when the others are through.
- * Never rejects.
- */
+export interface RetreatReport extends CleanupReport {
+  /** Back ends of which something stays for open connections, and what. */
+  readonly waiting: ReadonlyMap<Backend, readonly string[]>;
+}
+
+/** Removes everything. Never rejects. */
 export async function cleanUp(backends: readonly Backend[]): Promise<CleanupReport> {
+  const { leftovers, skipped } = await sweep(backends, removeAll);
+  return { leftovers, skipped };
+}
+
+/** Removes what is not needed while `successor` is in force. Never rejects. */
+export function giveWay(backends: readonly Backend[], successor: ProxyMode): Promise<RetreatReport> {
+  return sweep(backends, (backend) => backend.giveWay?.(successor) ?? removeAll(backend));
+}
+
+async function removeAll(backend: Backend): Promise<Retreat> {
+  return { leftovers: await backend.cleanup(), waiting: [] };
+}
+
+/** A chain of one mode may hold on to one of another, so what is left is tried once more when the others are through. */
+async function sweep(
+  backends: readonly Backend[],
+  remove: (backend: Backend) => Promise<Retreat>,
+): Promise<RetreatReport> {
   const skipped: string[] = [];
+  const waiting = new Map<Backend, readonly string[]>();
   const round = async (of: readonly Backend[]) => {
     const results: { readonly backend: Backend; readonly leftovers: readonly Leftover[] }[] = [];
     // One after the other: they share locks, and chains.
     for (const backend of of) {
       const name = `${backend.mode} ${backend.family}`;
       try {
-        results.push({ backend, leftovers: await backend.cleanup() });
+        const retreat = await remove(backend);
+        results.push({ backend, leftovers: retreat.leftovers });
+        if (retreat.waiting.length > 0) waiting.set(backend, retreat.waiting);
+        else waiting.delete(backend);
       } catch (error) {
         const absence = absenceFrom(error);
         if (absence !== undefined) skipped.push(`${name}: ${absence}`);
@@ -41,6 +65,7 @@ export async function cleanUp(backends: readonly Backend[]): Promise<CleanupRepo
       })),
     ),
     skipped,
+    waiting,
   };
 }
 
@@ -57,5 +82,6 @@ function absenceFrom(error: unknown): string | undefined {
   if (/ipvsadm/.test(tool) && /Protocol not available|IP Virtual Server|No such file/i.test(error.stderr)) {
     return 'the kernel has no IPVS';
   }
+  if (/nft$/.test(tool) && /not supported/.test(error.stderr)) return 'the kernel has no nf_tables';
   return undefined;
 }

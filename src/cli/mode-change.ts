@@ -1,21 +1,22 @@
 /**
- * Make before break: once this mode's rules are in force for every family, those of the modes it does not share
- * chains with go, kube-proxy's included. Until then both are there, and whichever meets a connection first
- * translates it, to the same endpoints.
+ * Make before break: once this mode's rules are in force for every family, those of the other modes go, kube-proxy's
+ * included. Until then both are there, and whichever meets a connection first translates it, to the same endpoints.
+ * What connections opened under IPVS go through stays for them, until they end.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { IpFamily } from '../cluster/values.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Backend, ProxyMode } from '../reconcile/backend.ts';
 import type { ReconcileObserver, SyncReport } from '../reconcile/observer.ts';
-import { cleanUp } from './cleanup.ts';
+import { giveWay } from './cleanup.ts';
 
 /**
- * As kube-proxy does it (KEP-3866); iptables and IPVS mode share chains, so neither removes the other's
- * (KEP-2448).
+ * In which order modes give way. iptables mode before IPVS mode, which then knows whose the chains are that both have;
+ * IPVS mode to itself, for a retreat that it did not come to the end of.
  */
-const REMOVES: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
-  iptables: ['nftables'],
-  ipvs: ['nftables'],
+const GIVE_WAY: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
+  iptables: ['nftables', 'ipvs'],
+  ipvs: ['nftables', 'iptables', 'ipvs'],
   nftables: ['iptables', 'ipvs'],
 };
 
@@ -24,41 +25,85 @@ export interface ModeChangeOptions {
   /** Served by this process: all of them must have synced. */
   readonly families: readonly IpFamily[];
   readonly createBackend: (mode: ProxyMode, family: IpFamily) => Promise<Backend>;
+  /** Milliseconds between looks at what waits for connections. */
+  readonly periodMs: number;
   readonly log: Logger;
 }
 
-/** Hang it on the reconciler. It works once, in the background. */
+/** Hang it on the reconciler. It works in the background, for as long as connections of another mode last. */
 export class ModeChange implements ReconcileObserver {
   readonly #options: ModeChangeOptions;
-  readonly #waiting: Set<IpFamily>;
-  /** Resolves when the other modes' rules are gone, or could not be removed. */
+  readonly #unsynced: Set<IpFamily>;
+  readonly #over = new AbortController();
+  readonly #named = new Set<string>();
+  /** Resolves when all that no connection needs was removed, or could not be. */
+  readonly passed: Promise<void>;
+  /** Resolves when nothing waits for connections any more, and when this was stopped meanwhile. */
   readonly done: Promise<void>;
   #start: () => void = () => undefined;
 
   constructor(options: ModeChangeOptions) {
     this.#options = options;
-    this.#waiting = new Set(options.families);
-    this.done = new Promise<void>((resolve) => {
+    this.#unsynced = new Set(options.families);
+    const synced = new Promise<void>((resolve) => {
       this.#start = resolve;
-    }).then(() => this.#removeOthers());
+    });
+    const first = synced.then(() => this.#first());
+    this.passed = first.then(() => undefined);
+    this.done = first.then((waiting) => this.#others(waiting));
   }
 
   synced({ family }: Pick<SyncReport, 'family'>): void {
-    if (this.#waiting.delete(family) && this.#waiting.size === 0) this.#start();
+    if (this.#unsynced.delete(family) && this.#unsynced.size === 0) this.#start();
   }
 
-  async #removeOthers(): Promise<void> {
+  /** What waits stays; whoever starts next sees to it. Resolves once no tool is at work. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    if (this.#unsynced.size === 0) await this.done;
+  }
+
+  /** Resolves with the back ends of which something waits. */
+  async #first(): Promise<readonly Backend[]> {
     const { mode, families, createBackend, log } = this.#options;
     try {
       const backends = await Promise.all(
-        REMOVES[mode].flatMap((other) => families.map((family) => createBackend(other, family))),
+        GIVE_WAY[mode].flatMap((other) => families.map((family) => createBackend(other, family))),
       );
-      const { leftovers } = await cleanUp(backends);
-      for (const { object, reason } of leftovers) {
-        log.warn({ object, reason }, 'Something of another proxy mode could not be removed');
-      }
+      const waiting = await this.#pass(backends);
+      if (waiting.length === 0) log.debug('Other proxy modes have given way');
+      else log.info('What connections of another proxy mode go through is removed when they have ended');
+      return waiting;
     } catch (error) {
       log.warn({ err: error }, 'What other proxy modes left could not be looked for');
+      return [];
     }
+  }
+
+  async #others(backends: readonly Backend[]): Promise<void> {
+    const { signal } = this.#over;
+    let waiting = backends;
+    while (waiting.length > 0) {
+      // Rejects when it is stopped.
+      await sleep(this.#options.periodMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
+      waiting = await this.#pass(waiting);
+      if (waiting.length === 0)
+        this.#options.log.info('Other proxy modes have given way: their last connection has ended');
+    }
+  }
+
+  async #pass(backends: readonly Backend[]): Promise<readonly Backend[]> {
+    const { mode, log } = this.#options;
+    const { leftovers, waiting } = await giveWay(backends, mode);
+    for (const { object, reason } of leftovers) {
+      if (this.#named.has(object)) continue;
+      this.#named.add(object);
+      log.warn({ object, reason }, 'Something of another proxy mode could not be removed');
+    }
+    for (const [{ mode: other, family }, objects] of waiting) {
+      log.debug({ mode: other, family, objects }, 'Open connections go through what another proxy mode left');
+    }
+    return [...waiting.keys()];
   }
 }

@@ -50,6 +50,13 @@ export interface Leftover {
   readonly reason: string;
 }
 
+/** How far a back end is with leaving the field to another mode. */
+export interface Retreat {
+  readonly leftovers: readonly Leftover[];
+  /** What stays for the connections that go through it, until they end; new ones do not come to it. */
+  readonly waiting: readonly string[];
+}
+
 export interface Backend {
   readonly mode: ProxyMode;
   readonly family: IpFamily;
@@ -74,4 +81,11 @@ export interface Backend {
   apply(step: Step): Promise<void>;
   /** Removes what is ours and nothing else; harmless when there is nothing. */
   cleanup(): Promise<readonly Leftover[]>;
+  /**
+   * Removes what is ours while another mode's rules are in force: what that mode has under the same name is its own
+   * now, and what open connections go through stays for them. To be called again until nothing waits. With its own
+   * mode for a successor it ends a retreat that was under way. A back end that does not have it shares nothing, and
+   * no connection needs it: `cleanup` does.
+   */
+  giveWay?(successor: ProxyMode): Promise<Retreat>;
 }

@@ -32,6 +32,7 @@ describe.skipIf(!supported.ok)(
         mode,
         families: ['IPv4', 'IPv6'],
         createBackend: (other, family) => createBackend(other, { family, runner }),
+        periodMs: 1000,
         log: pino({ level: 'silent' }),
       });
       const scenario = loadScenario('nodeport-cluster');

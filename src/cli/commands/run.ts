@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { createBackend } from '../../../backends/registry.ts';
 import type { ValueKind } from '../../cluster/values.ts';
+import { adviceOn } from '../../config/advice.ts';
 import { toldGates } from '../../config/feature-gates.ts';
 import type { FlagGroup } from '../../config/flags.ts';
 import { oomScore, systemSettings } from '../../config/system-settings.ts';
@@ -87,6 +88,7 @@ export async function run(settings: Settings): Promise<void> {
     { version: VERSION, mode: options.proxyMode, families, node: nodeName, source: source.description },
     'Starting kube-rulesync',
   );
+  for (const advice of adviceOn(options, families)) log.warn(advice);
   await applySettings([oomScore(options), ...systemSettings(options, availableParallelism())], {
     log,
     dryRun: options.dryRun,
@@ -114,6 +116,7 @@ export async function run(settings: Settings): Promise<void> {
     families,
     createBackend: (mode, family) =>
       createBackend(mode, backendOptions(options, family, createRunner(), log)),
+    periodMs: options.syncPeriod,
     log,
   });
   const proxy: NodeProxy = new NodeProxy({
@@ -142,7 +145,7 @@ export async function run(settings: Settings): Promise<void> {
     over.abort();
     stop.release();
     metrics.close();
-    await Promise.all([servers.close(), udpFlows.close()]);
+    await Promise.all([servers.close(), udpFlows.close(), modeChange.stop()]);
   }
   if (await changed) {
     throw new CliError(`${file?.path}: the configuration has changed; start again to take it`);
