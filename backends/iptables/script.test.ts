@@ -112,8 +112,8 @@ describe('taking over from IPVS mode', () => {
     };
     const change = { node, services: plans('web', ['10.244.1.2']), full: true };
     const model = new IptablesModel('IPv4', limitsOf('auto'));
-    const { delta, commit } = model.change(change, DEFAULT_FEATURES, observed);
-    const [text = ''] = script(delta, 1000).map((input) => input.join(''));
+    const planned = model.change(change, DEFAULT_FEATURES, observed);
+    const [text = ''] = script(planned.delta, 1000).map((input) => input.join(''));
     expect(text.match(/^\*\w+|^-D .*$/gm)).toEqual([
       '*nat',
       '-D KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT',
@@ -124,7 +124,7 @@ describe('taking over from IPVS mode', () => {
       '-D KUBE-PROXY-FIREWALL -m set --match-set KUBE-LOAD-BALANCER-FW dst,dst -j DROP',
       '*mangle',
     ]);
-    commit();
+    planned.commit();
     expect(model.change(change, DEFAULT_FEATURES).delta.obsolete).toEqual([]);
   });
 });
