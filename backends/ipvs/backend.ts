@@ -19,7 +19,8 @@ import type {
   Step,
 } from '../../src/reconcile/backend.ts';
 import { audit } from './audit.ts';
-import { busyServers, type CleanupInput, giveWay, removeAll, resume } from './cleanup.ts';
+import { type CleanupInput, giveWay, removeAll, resume } from './cleanup.ts';
+import { busyServers } from './cleanup-connections.ts';
 import type { Drains } from './delta.ts';
 import { sysctlCommand, timeoutsCommand, wantedSysctls } from './host.ts';
 import { Iptables } from './iptables.ts';

@@ -4,6 +4,7 @@ import { type Command, type CommandRunner, ToolError } from '../../src/node/runn
 import type { ProxyMode, Retreat } from '../../src/reconcile/backend.ts';
 import { createIpvsBackend } from './backend.ts';
 import { parseSources } from './cleanup-addresses.ts';
+import { openConnections } from './cleanup-connections.ts';
 
 /** Two virtual servers on one cluster IP, one on another, a node port on two addresses, and somebody else's. */
 const SERVERS = `-A -t 10.96.0.10:80 -s rr
@@ -61,17 +62,19 @@ COMMIT
 COMMIT
 `;
 
-/** `/proc/net/ip_vs` with so many connections through 10.96.0.10:80 and the node port. */
-function live(clusterIP: number, nodePort = 0): string {
-  return `IP Virtual Server version 1.2.1 (size=4096)
+/** `/proc/net/ip_vs` with connections through 10.96.0.10:80 and the node port. */
+const LIVE = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port Forward Weight ActiveConn InActConn
 TCP  0A60000A:0050 rr
-  -> 0AF40102:1F90      Masq    1      0          ${clusterIP}
+  -> 0AF40102:1F90      Masq    1      0          3
 TCP  AC1E000B:7580 rr
-  -> 0AF40102:1F90      Masq    1      ${nodePort}          0
+  -> 0AF40102:1F90      Masq    1      1          0
 `;
-}
+
+const CONNECTIONS = 'Pro FromIP   FPrt ToIP     TPrt DestIP   DPrt State       Expires PEName PEData\n';
+const TO_CLUSTER_IP = 'TCP 0AF40164 15B3 0A60000A 0050 0AF40102 1F90 ESTABLISHED     895\n';
+const TO_NODE_PORT = 'TCP AC1E0032 15B3 AC1E000B 7580 0AF40102 1F90 FIN_WAIT         95\n';
 
 const NODE: Record<string, string> = {
   'iptables --version': 'iptables v1.8.9 (legacy)',
@@ -81,7 +84,8 @@ const NODE: Record<string, string> = {
   'ipset list -name': 'KUBE-CLUSTER-IP\nKUBE-NODE-PORT-TCP\nforeign\n',
   'ip -json address': LINK,
   'ip -json -4 route get 192.0.2.1': '[{"dst":"192.0.2.1","prefsrc":"172.30.0.11"}]',
-  'cat /proc/net/ip_vs': live(0),
+  'cat /proc/net/ip_vs_conn': CONNECTIONS,
+  'cat /proc/net/ip_vs': LIVE,
 };
 
 /** What another mode's coming makes of it: the retreat, and what each tool was given. */
@@ -141,7 +145,7 @@ COMMIT
   });
 
   it('keeps what a connection goes through, with everything on that address, for nobody new', async () => {
-    const { waiting, given } = await giveWay({ 'cat /proc/net/ip_vs': live(1) });
+    const { waiting, given } = await giveWay({ 'cat /proc/net/ip_vs_conn': CONNECTIONS + TO_CLUSTER_IP });
     expect(waiting).toEqual(['virtual server -t 10.96.0.10:80']);
     // The route is there before the address goes.
     expect(given['ip -batch -']).toBe(
@@ -153,7 +157,8 @@ COMMIT
         '-D -t 172.30.0.11:30080',
         '-D -t 10.244.1.1:30080',
         '-e -t 10.96.0.10:80 -r 10.244.1.2:8080 -m -w 0',
-        '-e -t 10.96.0.10:443 -r 10.244.1.2:8443 -m -w 0',
+        '-d -t 10.96.0.10:80 -r 10.244.2.2:8080',
+        '-d -t 10.96.0.10:443 -r 10.244.1.2:8443',
         '',
       ].join('\n'),
     );
@@ -164,7 +169,7 @@ COMMIT
   });
 
   it('keeps a node port by itself: its address is the node’s own anyway', async () => {
-    const { waiting, given } = await giveWay({ 'cat /proc/net/ip_vs': live(0, 1) });
+    const { waiting, given } = await giveWay({ 'cat /proc/net/ip_vs_conn': CONNECTIONS + TO_NODE_PORT });
     expect(waiting).toEqual(['virtual server -t 172.30.0.11:30080']);
     expect(given['ip -batch -']).toBe('link del kube-ipvs0\n');
     expect(given['ipvsadm -R']).toBe(
@@ -193,7 +198,7 @@ COMMIT
       'ip -json -4 route show table local proto 107': '[{"type":"local","dst":"10.96.0.10","dev":"lo"}]',
       'iptables-save': TABLES.replace(/\*mangle[^*]*/, ''),
     };
-    const again = await giveWay({ ...left, 'cat /proc/net/ip_vs': live(1) });
+    const again = await giveWay({ ...left, 'cat /proc/net/ip_vs_conn': CONNECTIONS + TO_CLUSTER_IP });
     expect(again.waiting).toEqual(['virtual server -t 10.96.0.10:80']);
     expect(again.given).not.toHaveProperty('ip -batch -');
     const last = await giveWay(left);
@@ -222,7 +227,10 @@ COMMIT
   });
 
   it('asks a kernel without IPVS nothing that would load it', async () => {
-    const { leftovers, waiting, calls } = await giveWay({ 'cat /proc/net/ip_vs': undefined });
+    const { leftovers, waiting, calls } = await giveWay({
+      'cat /proc/net/ip_vs_conn': undefined,
+      'cat /proc/net/ip_vs': undefined,
+    });
     expect({ leftovers, waiting, calls }).toEqual({
       leftovers: [],
       waiting: [],
@@ -250,4 +258,28 @@ tcp ESTAB 0      0      [fe80::1%eth0]:39618 [fe80::2%eth0]:80
 `;
   expect([...parseSources(listing, 'IPv4')]).toEqual(['172.30.0.11', '10.96.0.10', '10.96.0.20']);
   expect([...parseSources(listing, 'IPv6')]).toEqual(['fd00:10:96::50', 'fe80::1']);
+});
+
+it('goes by the counts when there are too many connections to read', async () => {
+  const { waiting } = await giveWay({ 'cat /proc/net/ip_vs_conn': undefined });
+  expect(waiting).toEqual(['virtual server -t 10.96.0.10:80', 'virtual server -t 172.30.0.11:30080']);
+});
+
+it('knows connections that are over from those that go on', () => {
+  const listing = `${CONNECTIONS}TCP 0AF40164 15B3 0A60000A 0050 0AF40102 1F90 TIME_WAIT       110
+TCP 0AF40164 15B4 0A60000A 0050 0AF40103 1F90 CLOSE             3
+TCP 0AF40164 0000 0A60000A 0050 0AF40103 1F90 ASSURED         100
+TCP 0AF40164 15B5 0A60000A 0050 0AF40202 1F90 TIME_WAIT       111
+UDP 0AF40164 15B6 0A60000B 0035 0AF40202 1F75 UDP             300
+TCP fd00:0244:0001:0000:0000:0000:0000:0100 15B3 fd00:0010:0096:0000:0000:0000:0000:0050 0050 fd00:0244:0001:0000:0000:0000:0000:0002 1F90 FIN_WAIT 60
+`;
+  expect(openConnections(listing, 'IPv4')).toEqual(
+    new Map([
+      ['-t 10.96.0.10:80', new Set(['10.244.2.2:8080'])],
+      ['-u 10.96.0.11:53', new Set(['10.244.2.2:8053'])],
+    ]),
+  );
+  expect(openConnections(listing, 'IPv6')).toEqual(
+    new Map([['-t [fd00:10:96::50]:80', new Set(['[fd00:244:1::2]:8080'])]]),
+  );
 });

@@ -12,8 +12,9 @@ import {
   sourcesInUse,
 } from './cleanup-addresses.ts';
 import { removeChains } from './cleanup-chains.ts';
+import type { Busy } from './cleanup-connections.ts';
 import { Sweep } from './cleanup-sweep.ts';
-import { LINK, parseLive } from './listing.ts';
+import { LINK } from './listing.ts';
 import { parseServerKey } from './objects.ts';
 import type { Observed } from './observe.ts';
 
@@ -50,12 +51,9 @@ export async function removeAll(input: CleanupInput): Promise<Leftover[]> {
  * whatever `expire_nodest_conn` says (kernel, networking/ipvs-sysctl), so a virtual server stays while it has
  * connections, without getting new ones. With it stays its address, and an address also while the node itself sends
  * from it; and with an address all virtual servers on it, which refuse what the successor leaves to the node.
+ * @param busy what connections go through
  */
-export async function giveWay(
-  input: CleanupInput,
-  successor: ProxyMode,
-  busy: ReadonlySet<string>,
-): Promise<Retreat> {
+export async function giveWay(input: CleanupInput, successor: ProxyMode, busy: Busy): Promise<Retreat> {
   const { family, runner, observed, restore } = input;
   const held = await heldAddresses(family, runner);
   const sweep = new Sweep(family, runner);
@@ -71,7 +69,7 @@ export async function giveWay(
   await sweep.addresses(`link ${LINK}`, retreatLines(family, observed, { held, needed, source }));
   await sweep.servers([
     ...ours.filter((key) => !stays(key)).map(removal),
-    ...ours.filter(stays).flatMap((key) => quiescence(key, observed)),
+    ...ours.filter(stays).flatMap((key) => quiescence(key, observed, busy)),
   ]);
   const shared = successor === 'iptables' || iptablesRules(observed);
   await sweep.chains(removeChains(family, observed.tables, { shared, guard: needed.size > 0 }), restore);
@@ -91,24 +89,6 @@ export async function resume(family: IpFamily, runner: CommandRunner): Promise<R
   const sweep = new Sweep(family, runner);
   await sweep.addresses('routes', releaseLines(family, await heldAddresses(family, runner)));
   return { leftovers: sweep.leftovers, waiting: [] };
-}
-
-/** Virtual servers that connections go through, by their key. `undefined` where the kernel has no IPVS. */
-export async function busyServers(
-  family: IpFamily,
-  runner: CommandRunner,
-): Promise<ReadonlySet<string> | undefined> {
-  let listing: string;
-  try {
-    // Asking ipvsadm would load IPVS into a kernel that has no use for it.
-    listing = (await runner.run({ argv: ['cat', '/proc/net/ip_vs'] })).stdout;
-  } catch {
-    return undefined;
-  }
-  const busy = [...parseLive(listing, family)].filter(([, { servers }]) =>
-    [...servers.values()].some(({ connections }) => connections > 0),
-  );
-  return new Set(busy.map(([key]) => key));
 }
 
 /**
@@ -139,10 +119,15 @@ function removal(key: string): string {
   return `-D ${key}\n`;
 }
 
-/** Lines after which a virtual server gives out no new connections: its real servers have no weight. */
-function quiescence(key: string, { objects, foreign }: Observed): string[] {
+/**
+ * Lines after which a virtual server gives out no new connections: those of its real servers that carry any have no
+ * weight. The others go, and with them what the kernel remembers of their connections: it would delete a connection
+ * of the successor that has the same client and port in the end (`ip_vs_conn_drop_conntrack`).
+ */
+function quiescence(key: string, { objects, foreign }: Observed, busy: Busy): string[] {
   const server = objects.servers.get(key) ?? foreign.servers.get(key);
-  return [...(server?.servers ?? [])]
-    .filter(([, options]) => !options.endsWith(' -w 0'))
-    .map(([real, options]) => `-e ${key} -r ${real} ${options.replace(/-w \d+$/, '-w 0')}\n`);
+  return [...(server?.servers ?? [])].flatMap(([real, options]) => {
+    if (!busy.get(key)?.has(real)) return [`-d ${key} -r ${real}\n`];
+    return options.endsWith(' -w 0') ? [] : [`-e ${key} -r ${real} ${options.replace(/-w \d+$/, '-w 0')}\n`];
+  });
 }

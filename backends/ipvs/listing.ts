@@ -149,10 +149,15 @@ export function parseLive(text: string, family: IpFamily): Map<string, LiveServe
   return live;
 }
 
-const PROTOCOLS: Readonly<Record<string, 'tcp' | 'udp' | 'sctp'>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
+/** As the kernel's listings name them. */
+export const PROTOCOLS: Readonly<Record<string, 'tcp' | 'udp' | 'sctp'>> = {
+  TCP: 'tcp',
+  UDP: 'udp',
+  SCTP: 'sctp',
+};
 
 /** `0A600001:01BB` or `[fd00:0010:…:0001]:0050`, all digits hexadecimal. */
-function fromHex(text: string): { address: string; port: number } | undefined {
+export function fromHex(text: string): { address: string; port: number } | undefined {
   const [, v6, v4, port] = /^(?:\[([0-9A-Fa-f:]+)\]|([0-9A-F]{8})):([0-9A-F]{4})$/.exec(text) ?? [];
   if (port === undefined) return undefined;
   const address = canonicalIP(
