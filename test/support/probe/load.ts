@@ -22,9 +22,16 @@ export class Loads {
   start(request: LoadRequest): number {
     const begun = performance.now();
     const deadlineMs = request.deadlineMs ?? DEFAULT_DEADLINE_MS;
+    let skipped = 0;
     const timer = setInterval(() => {
       const due = Math.floor(((performance.now() - begun) * request.perSecond) / 1000);
-      while (load.started < due) begin(load, tryOnce(request, deadlineMs));
+      while (load.started + skipped < due) {
+        if (load.underWay.size < (request.atOnce ?? Number.POSITIVE_INFINITY)) {
+          begin(load, tryOnce(request, deadlineMs));
+        } else {
+          skipped += 1;
+        }
+      }
     }, TICK_MS);
     const load: Load = { timer, underWay: new Set(), started: 0, answered: 0, failures: {}, backends: {} };
     const handle = this.#next++;

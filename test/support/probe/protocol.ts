@@ -61,6 +61,8 @@ export interface ConnectRequest extends Target {
 export interface LoadRequest extends Target {
   /** New connections (or datagrams from new ports) per second. */
   readonly perSecond: number;
+  /** How many may be under way: a machine that is too slow for the rate makes fewer, instead of ever later ones. */
+  readonly atOnce?: number;
   readonly deadlineMs?: number;
 }
 
