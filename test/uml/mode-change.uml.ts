@@ -161,7 +161,7 @@ describe('a change of mode with IPVS', () => {
     await talks.goOn();
     expect(talks.failures).toEqual([]);
     expect(await program.end()).toBe(0);
-  });
+  }, 1_200_000);
 
   it('keeps what connections through IPVS need, in both families, until the last has ended', async () => {
     const objects = [...WEB, ...HELD];
