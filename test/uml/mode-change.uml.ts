@@ -101,7 +101,7 @@ describe('a change of mode with IPVS', () => {
     return program;
   }
 
-  it('goes iptables → ipvs → iptables under 200 connections a second: none refused, none reset', async () => {
+  it('goes iptables → ipvs → iptables under up to 200 connections a second: none refused, none reset', async () => {
     const cluster = await manifests([...WEB, ...RESTRICTED]);
     let program = start('iptables', cluster);
     await program.inForce();
