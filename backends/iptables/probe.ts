@@ -57,6 +57,8 @@ export function missingFrom(error: unknown): string {
   const [tool] = error.argv;
   if (error.reason === 'missing')
     return `The program ${tool} is not installed; install the package iptables.`;
+  if (error.reason === 'unstartable')
+    return `The program ${tool} is here and cannot be run; install the package iptables again: ${error.message}`;
   if (/[Pp]ermission denied|Operation not permitted|you must be root/.test(error.stderr)) {
     return `${tool} may not change rules here; run as root, or with CAP_NET_ADMIN and CAP_NET_RAW.`;
   }

@@ -6,6 +6,8 @@ export function missingFrom(error: unknown): string {
   switch (error.reason) {
     case 'missing':
       return 'The program nft is not installed; install the package nftables (1.0.1 or newer).';
+    case 'unstartable':
+      return `The program nft is here and cannot be run; install the package nftables again: ${error.message}`;
     case 'signal':
       return 'nft crashed in a trial run: a newer nft may have written tables that this one cannot read; install the same version as on the host.';
     case 'timeout':

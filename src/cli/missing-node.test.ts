@@ -1,17 +1,10 @@
 import { expect, it } from 'vitest';
+import { buildNode } from '../../test/support/build.ts';
 import type { NodeValue } from '../cluster/values.ts';
 import type { SyncReport } from '../reconcile/observer.ts';
 import { missingNodeObserver } from './missing-node.ts';
 
-const NODE: NodeValue = {
-  kind: 'Node',
-  name: 'n1',
-  addresses: [],
-  allAddresses: [],
-  podCIDRs: [],
-  zone: '',
-  leaving: false,
-};
+const NODE = buildNode({ name: 'n1' });
 const REPORT: SyncReport = {
   family: 'IPv4',
   full: true,

@@ -1,18 +1,11 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
+import { buildNode } from '../../test/support/build.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import type { NodeValue, ServiceCidrValue } from '../cluster/values.ts';
+import type { ServiceCidrValue } from '../cluster/values.ts';
 import { logProblems, type Tap, tapped } from './source.ts';
 
-const NODE: NodeValue = {
-  kind: 'Node',
-  name: 'n1',
-  addresses: [],
-  allAddresses: [],
-  podCIDRs: [],
-  zone: '',
-  leaving: false,
-};
+const NODE = buildNode({ name: 'n1' });
 const CIDR: ServiceCidrValue = { kind: 'ServiceCIDR', name: 'c', cidrs: ['10.96.0.0/12'] };
 
 test('a tap sees everything, and the sink gets it all the same', async () => {

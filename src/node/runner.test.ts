@@ -22,6 +22,8 @@ it('keeps standard output where nobody takes it', async () => {
 
 it.for([
   { what: 'that is not there', argv: ['no-such-tool-anywhere'], reason: 'missing', exitCode: undefined },
+  // As a file without the right to be executed.
+  { what: 'that cannot be started', argv: ['/dev/null'], reason: 'unstartable', exitCode: undefined },
   {
     what: 'that fails',
     argv: [NODE, '-e', "console.log('out'); process.exit(3)"],

@@ -27,7 +27,7 @@ export interface CommandRunner {
   run(command: Command): Promise<CommandResult>;
 }
 
-export type ToolErrorReason = 'missing' | 'timeout' | 'cancelled' | 'signal' | 'exit';
+export type ToolErrorReason = 'missing' | 'unstartable' | 'timeout' | 'cancelled' | 'signal' | 'exit';
 
 /** A tool that did not do what it was told. The reason is a field, so that nobody parses the text. */
 export class ToolError extends Error {
@@ -56,6 +56,8 @@ function describe(reason: ToolErrorReason, exitCode: number | undefined): string
   switch (reason) {
     case 'missing':
       return 'no such program; is its package installed?';
+    case 'unstartable':
+      return 'could not be started';
     case 'timeout':
       return 'did not finish in time and was ended';
     case 'cancelled':
@@ -127,13 +129,24 @@ export function createRunner(options: RunnerOptions = {}): CommandRunner {
       if (command.onStdout) child.stdout.setEncoding('utf8').on('data', command.onStdout);
       const result = await child;
       if (!result.failed) return { stdout: result.stdout ?? '', stderr: result.stderr };
-      throw new ToolError(command.argv, reasonOf(result), result.exitCode, result.stderr ?? '');
+      throw new ToolError(
+        command.argv,
+        reasonOf(result),
+        result.exitCode,
+        result.stderr || startError(result),
+      );
     },
   };
 }
 
+/** What kept the program from starting: `spawn nft EACCES`. Empty when it started. */
+function startError(result: { readonly exitCode?: number; readonly originalMessage?: string }): string {
+  return result.exitCode === undefined ? (result.originalMessage ?? '') : '';
+}
+
 function reasonOf(result: {
   readonly code?: string | undefined;
+  readonly exitCode?: number | undefined;
   readonly timedOut: boolean;
   readonly isCanceled: boolean;
   readonly isTerminated: boolean;
@@ -142,5 +155,6 @@ function reasonOf(result: {
   if (result.timedOut) return 'timeout';
   if (result.isCanceled) return 'cancelled';
   if (result.isTerminated) return 'signal';
+  if (result.exitCode === undefined) return 'unstartable';
   return 'exit';
 }

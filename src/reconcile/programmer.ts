@@ -29,6 +29,9 @@ const FEW = 5;
 /** What was read ahead of the first sync counts for so long: somebody else may be writing still. */
 const FRESH_MS = 5_000;
 
+/** Without a tool that runs, no Service is at fault. */
+const NO_TOOL: ReadonlySet<string> = new Set(['missing', 'unstartable']);
+
 export class Programmer {
   readonly #backend: Backend;
   readonly #log: Logger;
@@ -92,7 +95,7 @@ export class Programmer {
     try {
       return await this.#apply({ ...change, services: this.#withoutSetAside(change.services) });
     } catch (error) {
-      if (!(error instanceof ToolError) || error.reason === 'missing') throw error;
+      if (!(error instanceof ToolError) || NO_TOOL.has(error.reason)) throw error;
       this.#failures += 1;
       this.#log.warn(
         { family: this.family, ...named(change), err: error },

@@ -1,5 +1,11 @@
 /** Cluster values for tests: what matters is written out, the rest is as plain as can be. */
-import type { EndpointValue, ServicePortValue, ServiceValue, SliceValue } from '../../src/cluster/values.ts';
+import type {
+  EndpointValue,
+  NodeValue,
+  ServicePortValue,
+  ServiceValue,
+  SliceValue,
+} from '../../src/cluster/values.ts';
 import type { NodePlan } from '../../src/plan/plan.ts';
 import type { PlanContext } from '../../src/plan/service-plan.ts';
 
@@ -21,6 +27,20 @@ export function buildService(fields: Partial<ServiceValue> = {}): ServiceValue {
     affinitySeconds: 0,
     healthCheckNodePort: 0,
     ports: [buildPort()],
+    ...fields,
+  };
+}
+
+/** node1, of which nothing else is known. */
+export function buildNode(fields: Partial<NodeValue> = {}): NodeValue {
+  return {
+    kind: 'Node',
+    name: 'node1',
+    addresses: [],
+    allAddresses: [],
+    podCIDRs: [],
+    zone: '',
+    leaving: false,
     ...fields,
   };
 }
