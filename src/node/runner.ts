@@ -140,7 +140,10 @@ export function createRunner(options: RunnerOptions = {}): CommandRunner {
 }
 
 /** What kept the program from starting: `spawn nft EACCES`. Empty when it started. */
-function startError(result: { readonly exitCode?: number; readonly originalMessage?: string }): string {
+function startError(result: {
+  readonly exitCode?: number | undefined;
+  readonly originalMessage?: string | undefined;
+}): string {
   return result.exitCode === undefined ? (result.originalMessage ?? '') : '';
 }
 
