@@ -1,6 +1,6 @@
 /** What takes our rules away and leaves everybody else's: references go before chains, in one input. */
 import type { Leftover, ProxyMode } from '../../src/reconcile/backend.ts';
-import { SHARED_CHAINS } from '../ipvs/chains.ts';
+import { SHARED_CHAINS } from '../shared/mode-overlap.ts';
 import { INVALID_COUNTER, LOCALHOST_COUNTER } from './features.ts';
 import { type ChainId, isOwn, nameOf, type Table, tableOf } from './names.ts';
 import { parseSave, type SavedRules, targetOf } from './save.ts';

@@ -4,7 +4,7 @@
  */
 import type { IpFamily, Protocol } from '../../src/cluster/values.ts';
 import type { PlanEndpoint, Pool, ServicePlan } from '../../src/plan/plan.ts';
-import { shortHash } from '../nftables/names.ts';
+import { shortHash } from '../shared/short-hash.ts';
 
 export type Table = 'nat' | 'filter' | 'mangle';
 

@@ -1,6 +1,6 @@
 /** One plan to its chains and to its rules in the chains that all Services share. */
 import type { FrontEnd, NodePlan, Pool, Route, ServicePlan } from '../../src/plan/plan.ts';
-import { reachable, usedPools } from '../nftables/reachable.ts';
+import { reachable, usedPools } from '../shared/reachable.ts';
 import { renderDispatch } from './dispatch/rules.ts';
 import type { Features } from './features.ts';
 import {

@@ -1,7 +1,7 @@
 /** What stands whatever the Services: the fixed chains, and the jumps to them from the kernel's own. */
 import { compareText } from '../../src/net/ip.ts';
 import type { NodePlan } from '../../src/plan/plan.ts';
-import { JUMPS } from '../ipvs/chains.ts';
+import { IPVS_FIREWALL_WAY } from '../shared/mode-overlap.ts';
 import { type Features, INVALID_COUNTER, localhostNodePorts, nodePortAddresses } from './features.ts';
 import { type ChainId, type DispatchChain, FIREWALL } from './names.ts';
 import { comment, host, markBit, words } from './rule.ts';
@@ -121,9 +121,12 @@ export function ensuredRules(node: NodePlan, features: Features): EnsuredRule[] 
  * Rules by which IPVS mode comes into a chain that both modes have. In contrast to ours they are for packets of open
  * connections too, which our rules in that chain would drop: they go when it becomes ours.
  */
-export const IPVS_WAYS: readonly EnsuredRule[] = JUMPS.filter
-  .filter(([, rule]) => rule.endsWith(' KUBE-PROXY-FIREWALL'))
-  .map(([chain, rule]) => ({ chain: `filter ${chain}`, rule }));
+export const IPVS_WAYS: readonly EnsuredRule[] = (['filter INPUT', 'filter FORWARD'] as const).map(
+  (chain) => ({
+    chain,
+    rule: IPVS_FIREWALL_WAY,
+  }),
+);
 
 /** Neighbours must not reach services on 127.0.0.1 through route_localnet (CVE-2020-8558). */
 const LOCALNET_RULE = words(

@@ -7,7 +7,8 @@ import type { LocalDetector } from '../../src/plan/plan.ts';
 import { buildNodePlan } from '../../test/support/build.ts';
 import { iptablesSupported, SUFFIX } from '../../test/support/iptables.ts';
 import { createNamespace, type LoneNamespace } from '../../test/support/namespace.ts';
-import { renderRules } from './chains.ts';
+import { IPVS_WAYS } from '../iptables/skeleton.ts';
+import { JUMPS, renderRules } from './chains.ts';
 import { knownRules, parseTables } from './listing.ts';
 import { NO_RULES, restoreLines } from './restore.ts';
 import { SET_KINDS } from './sets.ts';
@@ -81,4 +82,15 @@ describe('rules', () => {
       '-m comment --comment "Kubernetes service load balancer ip + port + source cidr for packet filter purpose" -m set --match-set KUBE-6-LOAD-BALANCER-SOURCE-CID dst,dst,src -j RETURN',
     );
   });
+});
+
+it('comes into the firewall chain where iptables mode looks for it', () => {
+  expect(
+    JUMPS.filter
+      .filter(([, rule]) => rule.endsWith(' KUBE-PROXY-FIREWALL'))
+      .map(([chain, rule]) => ({
+        chain: `filter ${chain}`,
+        rule,
+      })),
+  ).toEqual(IPVS_WAYS);
 });

@@ -5,6 +5,7 @@
  */
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { NodePlan } from '../../src/plan/plan.ts';
+import { IPVS_FIREWALL_WAY } from '../shared/mode-overlap.ts';
 import { type SetKind, setName } from './sets.ts';
 
 export const TABLES = ['mangle', 'filter', 'nat'] as const;
@@ -16,12 +17,12 @@ export type Rules = Readonly<Record<Table, Chains>>;
 
 /** Rules in built-in chains that lead to ours, each table's in the order in which they stand there. */
 export const JUMPS: Readonly<Record<Table, readonly (readonly [chain: string, rule: string])[]>> = {
-  mangle: [['OUTPUT', jump('kube-proxy firewall rules', 'KUBE-PROXY-FIREWALL')]],
+  mangle: [['OUTPUT', IPVS_FIREWALL_WAY]],
   filter: [
     ['INPUT', jump('kubernetes ipvs access filter', 'KUBE-IPVS-FILTER')],
-    ['INPUT', jump('kube-proxy firewall rules', 'KUBE-PROXY-FIREWALL')],
+    ['INPUT', IPVS_FIREWALL_WAY],
     ['INPUT', jump('kubernetes health check rules', 'KUBE-NODE-PORT')],
-    ['FORWARD', jump('kube-proxy firewall rules', 'KUBE-PROXY-FIREWALL')],
+    ['FORWARD', IPVS_FIREWALL_WAY],
     ['FORWARD', jump('kubernetes forwarding rules', 'KUBE-FORWARD')],
     ['OUTPUT', jump('kubernetes ipvs access filter', 'KUBE-IPVS-OUT-FILTER')],
   ],
@@ -35,16 +36,6 @@ export const JUMPS: Readonly<Record<Table, readonly (readonly [chain: string, ru
 function jump(comment: string, chain: string): string {
   return `-m comment --comment "${comment}" -j ${chain}`;
 }
-
-/** A chain that iptables mode alone has. */
-export const IPTABLES_MODE = 'KUBE-EXTERNAL-SERVICES';
-
-/** Chains that iptables mode has under the same names: after a change of mode they may be its own. */
-export const SHARED_CHAINS: Readonly<Record<Table, readonly string[]>> = {
-  mangle: [],
-  filter: ['KUBE-FORWARD', 'KUBE-PROXY-FIREWALL'],
-  nat: ['KUBE-MARK-MASQ', 'KUBE-POSTROUTING', 'KUBE-SERVICES'],
-};
 
 /**
  * All our chains with their rules.

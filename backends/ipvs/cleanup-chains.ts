@@ -1,7 +1,8 @@
 /** Which lines for `iptables-restore --noflush` take our chains away. */
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { Leftover } from '../../src/reconcile/backend.ts';
-import { type Chains, JUMPS, type Rules, renderRules, SHARED_CHAINS, TABLES, type Table } from './chains.ts';
+import { SHARED_CHAINS } from '../shared/mode-overlap.ts';
+import { type Chains, JUMPS, type Rules, renderRules, TABLES, type Table } from './chains.ts';
 
 /** Chain names by table; the rules do not matter here. */
 const OURS = renderRules(

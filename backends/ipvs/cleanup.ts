@@ -2,7 +2,7 @@
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { CommandRunner } from '../../src/node/runner.ts';
 import type { Leftover, ProxyMode, Retreat } from '../../src/reconcile/backend.ts';
-import { IPTABLES_MODE } from './chains.ts';
+import { IPTABLES_MODE } from '../shared/mode-overlap.ts';
 import {
   heldAddresses,
   releaseLines,

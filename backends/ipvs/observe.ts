@@ -1,7 +1,7 @@
 /** Reads the kernel: everything of one family that is, or may be, ours. */
 import type { IpFamily } from '../../src/cluster/values.ts';
 import type { CommandRunner } from '../../src/node/runner.ts';
-import { IPTABLES_MODE } from './chains.ts';
+import { IPTABLES_MODE } from '../shared/mode-overlap.ts';
 import { parseSysctls, parseTimeouts } from './host.ts';
 import {
   knownRules,

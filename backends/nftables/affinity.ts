@@ -5,10 +5,10 @@
  * are kube-proxy's, so clients stay with their endpoints across a change from one to the other.
  */
 import type { NodePlan, PlanEndpoint, Pool, ServicePlan } from '../../src/plan/plan.ts';
+import { reachable, usedPools } from '../shared/reachable.ts';
 import { addressType, nftFamily } from './dialect.ts';
 import { endpointBase, serviceBase } from './names.ts';
 import type { TableObjects } from './objects.ts';
-import { reachable, usedPools } from './reachable.ts';
 
 export const AFFINITY_PREFIX = 'affinity-';
 

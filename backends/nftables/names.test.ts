@@ -8,7 +8,7 @@ import {
   buildService,
   buildSlice,
 } from '../../test/support/build.ts';
-import { commentText, endpointBase, hashedName, serviceBase, shortHash } from './names.ts';
+import { commentText, endpointBase, hashedName, serviceBase } from './names.ts';
 
 function planOf(namespace: string, name: string, portName: string): ServicePlan {
   const [plan] = planService(
@@ -46,11 +46,6 @@ describe('names are kube-proxy’s', () => {
     expect(one).toMatch(/a\.\.\.$/);
     expect(one).not.toBe(other);
   });
-});
-
-it('hashes as SHA-256 in base32', () => {
-  // From kube-proxy's iptables chain names, which are made of the same hash: KUBE-SVC-XPGD46QRK7WJZT7O.
-  expect(shortHash('ns1/svc1:p80tcp', 16)).toBe('XPGD46QRK7WJZT7O');
 });
 
 describe('comments', () => {

@@ -2,30 +2,10 @@
  * Names of objects in the table `kube-proxy`. Those of per-Service objects are kube-proxy's own, hash and all,
  * so that affinity survives a change from one to the other and people's tooling finds them.
  */
-import { createHash } from 'node:crypto';
 import type { PlanEndpoint, ServicePlan } from '../../src/plan/plan.ts';
+import { shortHash } from '../shared/short-hash.ts';
 
 export const TABLE = 'kube-proxy';
-
-const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-
-/** The first `length` characters of the base32 (RFC 4648) of the SHA-256 of `text`. */
-export function shortHash(text: string, length: number): string {
-  const digest = createHash('sha256').update(text).digest();
-  let out = '';
-  let bits = 0;
-  let value = 0;
-  for (const byte of digest) {
-    value = (value << 8) | byte;
-    bits += 8;
-    while (bits >= 5 && out.length < length) {
-      bits -= 5;
-      out += BASE32[(value >>> bits) & 31];
-    }
-    value &= (1 << bits) - 1;
-  }
-  return out;
-}
 
 /** nft takes names up to 256 characters; kube-proxy cuts its own at 240. */
 const MAX_NAME = 240;

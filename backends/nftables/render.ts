@@ -6,11 +6,12 @@
 import type { Protocol } from '../../src/cluster/values.ts';
 import { disjointCidrs } from '../../src/net/ip.ts';
 import type { FrontEnd, NodePlan, Route, ServicePlan } from '../../src/plan/plan.ts';
+import { reachable } from '../shared/reachable.ts';
+import { shortHash } from '../shared/short-hash.ts';
 import { affinityChain, renderAffinity } from './affinity.ts';
 import { fromPod, markForMasquerade, nftFamily } from './dialect.ts';
-import { commentText, serviceBase, shortHash } from './names.ts';
+import { commentText, serviceBase } from './names.ts';
 import type { TableObjects } from './objects.ts';
-import { reachable } from './reachable.ts';
 import { type EndpointMapKind, endpointKey, endpointMap } from './skeleton.ts';
 
 type Balance = Extract<Route, { action: 'balance' }>;
