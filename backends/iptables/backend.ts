@@ -1,7 +1,7 @@
 /** iptables mode: the KUBE-* chains of kube-proxy, written with `iptables-restore --noflush`. */
 import { isDeepStrictEqual } from 'node:util';
 import type { IpFamily, ObjectKey } from '../../src/cluster/values.ts';
-import type { IptablesVariant } from '../../src/node/iptables-variant.ts';
+import type { IptablesLookup, IptablesVariant } from '../../src/node/iptables-variant.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
 import type { ServicePlan } from '../../src/plan/plan.ts';
 import type {
@@ -34,6 +34,8 @@ export interface IptablesOptions {
   readonly runner: CommandRunner;
   /** Default: the one that is in use on the node (`--iptables-variant`). */
   readonly variant?: IptablesVariant | undefined;
+  /** Where several share one; it counts in place of `variant`. */
+  readonly lookup?: IptablesLookup;
   /** Whether chains that all Services share are split by destination; default `auto`. */
   readonly dispatch?: DispatchMode | undefined;
   /** Node ports answer on 127.0.0.1 too (`--iptables-localhost-nodeports`); default true. IPv4 only. */

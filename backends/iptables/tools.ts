@@ -1,7 +1,7 @@
 /** The tools of one family: the variant in use, the lock that all of them share, and time limits. */
 import type { IpFamily } from '../../src/cluster/values.ts';
 import {
-  findIptables,
+  IptablesLookup,
   type IptablesTools,
   type IptablesVariant,
   versionAtLeast,
@@ -22,17 +22,21 @@ export interface ToolOptions {
   readonly family: IpFamily;
   readonly runner: CommandRunner;
   readonly variant?: IptablesVariant | undefined;
+  /** Where several share one; it counts in place of `variant`. */
+  readonly lookup?: IptablesLookup;
   readonly report?: ((message: string) => void) | undefined;
 }
 
 export class Tools {
   readonly runner: CommandRunner;
   readonly #options: ToolOptions;
+  readonly #lookup: IptablesLookup;
   #found: IptablesTools | undefined;
 
   constructor(options: ToolOptions) {
     this.runner = options.runner;
     this.#options = options;
+    this.#lookup = options.lookup ?? new IptablesLookup(options.runner, options.variant);
   }
 
   /** The variant, once it was looked for; a dry run may never look. */
@@ -40,12 +44,9 @@ export class Tools {
     return this.#found;
   }
 
-  /**
-   * Looks for the variant in use, the first time: it does not change under a running proxy.
-   * Rejects with an `IptablesNotFoundError`.
-   */
+  /** Looks for the variant in use, the first time. Rejects with an `IptablesNotFoundError`. */
   async find(): Promise<IptablesTools> {
-    this.#found ??= await findIptables(this.runner, this.#options.variant);
+    this.#found ??= await this.#lookup.find();
     return this.#found;
   }
 

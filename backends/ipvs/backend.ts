@@ -6,7 +6,7 @@
 import { release } from 'node:os';
 import type { IpFamily, ObjectKey } from '../../src/cluster/values.ts';
 import { cidrContains } from '../../src/net/ip.ts';
-import type { IptablesVariant } from '../../src/node/iptables-variant.ts';
+import { IptablesLookup, type IptablesVariant } from '../../src/node/iptables-variant.ts';
 import { type CommandRunner, ToolError } from '../../src/node/runner.ts';
 import type {
   Backend,
@@ -45,6 +45,8 @@ export interface IpvsOptions {
   readonly runner: CommandRunner;
   /** Default: the one in use on this machine. */
   readonly variant?: IptablesVariant | undefined;
+  /** Where several share one; it counts in place of `variant`. */
+  readonly lookup?: IptablesLookup;
   readonly ipvs?: IpvsSettings;
 }
 
@@ -72,13 +74,13 @@ class IpvsBackend implements Backend {
   /** The Services of which something was reported. */
   readonly #reported = new Set<ObjectKey>();
 
-  constructor({ family, runner, variant, ipvs = {} }: IpvsOptions) {
+  constructor({ family, runner, variant, lookup, ipvs = {} }: IpvsOptions) {
     this.family = family;
     this.#runner = withDeadline(runner);
     this.#settings = ipvs;
     this.#kernel = ipvs.kernel ?? release();
     this.#model = new IpvsModel(family, ipvs);
-    this.#iptables = new Iptables(family, this.#runner, variant);
+    this.#iptables = new Iptables(family, lookup ?? new IptablesLookup(this.#runner, variant));
   }
 
   probe(): Promise<Probe> {

@@ -1,12 +1,6 @@
 /** Which iptables this node uses, and how its tools are called for one family. */
 import type { IpFamily } from '../../src/cluster/values.ts';
-import {
-  findIptables,
-  type IptablesTools,
-  type IptablesVariant,
-  versionAtLeast,
-} from '../../src/node/iptables-variant.ts';
-import type { CommandRunner } from '../../src/node/runner.ts';
+import { type IptablesLookup, type IptablesTools, versionAtLeast } from '../../src/node/iptables-variant.ts';
 
 type Argv = readonly [string, ...string[]];
 
@@ -15,19 +9,17 @@ const LOCK_WAIT = '5';
 
 export class Iptables {
   readonly #family: IpFamily;
-  readonly #runner: CommandRunner;
-  readonly #variant: IptablesVariant | undefined;
+  readonly #lookup: IptablesLookup;
   #found: IptablesTools | undefined;
 
-  constructor(family: IpFamily, runner: CommandRunner, variant: IptablesVariant | undefined) {
+  constructor(family: IpFamily, lookup: IptablesLookup) {
     this.#family = family;
-    this.#runner = runner;
-    this.#variant = variant;
+    this.#lookup = lookup;
   }
 
-  /** Looks once: it does not change under a running proxy. Rejects with an `IptablesNotFoundError`. */
+  /** Looks once. Rejects with an `IptablesNotFoundError`. */
   async find(): Promise<IptablesTools> {
-    this.#found ??= await findIptables(this.#runner, this.#variant);
+    this.#found ??= await this.#lookup.find();
     return this.#found;
   }
 

@@ -3,23 +3,30 @@ import { type BackendOptions, createBackend } from '../../backends/registry.ts';
 import type { IpFamily } from '../cluster/values.ts';
 import type { Options } from '../config/options.ts';
 import type { Logger } from '../log/logger.ts';
+import { IptablesLookup } from '../node/iptables-variant.ts';
 import { createRunner } from '../node/runner.ts';
-import type { Backend } from '../reconcile/backend.ts';
+import type { Backend, ProxyMode } from '../reconcile/backend.ts';
 import { printingBackend } from './dry-run.ts';
 import { CliError } from './exit.ts';
 import { kernelFamilies } from './node.ts';
 
-/** What the back end of any mode is told. */
-export function backendOptions(
+/** Makes the back end of any mode, as options ask for it. */
+export type BackendMaker = (mode: ProxyMode, family: IpFamily) => Promise<Backend>;
+
+/** All back ends of one maker know what one of them has found out of this machine's tools. */
+export function backendMaker(options: Options, log: Logger): BackendMaker {
+  const runner = createRunner();
+  const lookup = new IptablesLookup(runner, options.iptablesVariant || undefined);
+  return (mode, family) => createBackend(mode, { ...backendOptions(options, family, log), runner, lookup });
+}
+
+function backendOptions(
   options: Options,
   family: IpFamily,
-  runner: BackendOptions['runner'],
   log: Logger,
-): BackendOptions {
+): Omit<BackendOptions, 'runner' | 'variant'> {
   return {
     family,
-    runner,
-    variant: options.iptablesVariant || undefined,
     dispatch: options.iptablesDispatch,
     localhostNodePorts: options.localhostNodePorts,
     report: (message) => log.info({ family }, message),
@@ -52,13 +59,8 @@ function ipvsTimeouts(options: Options): Pick<NonNullable<BackendOptions['ipvs']
 }
 
 /** One for each family that this kernel and its tools can do. Rejects when there is none. */
-export async function usableBackends(options: Options, log: Logger): Promise<Backend[]> {
-  const runner = createRunner();
-  const all = await Promise.all(
-    (await kernelFamilies()).map((family) =>
-      createBackend(options.proxyMode, backendOptions(options, family, runner, log)),
-    ),
-  );
+export async function usableBackends(make: BackendMaker, options: Options, log: Logger): Promise<Backend[]> {
+  const all = await Promise.all((await kernelFamilies()).map((family) => make(options.proxyMode, family)));
   if (options.dryRun) {
     return all.map((backend) => printingBackend(backend, (text) => void process.stdout.write(text)));
   }

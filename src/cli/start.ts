@@ -7,7 +7,7 @@ import { parseBool } from '../config/fields.ts';
 import type { Options } from '../config/options.ts';
 import { modeSettings, systemSettings } from '../config/system-settings.ts';
 import { createLogger, type Logger } from '../log/logger.ts';
-import { usableBackends } from './backends.ts';
+import { backendMaker, usableBackends } from './backends.ts';
 import { CliError } from './exit.ts';
 import { flagValue, switchOption } from './flags.ts';
 import { ownAddresses } from './node.ts';
@@ -88,7 +88,7 @@ async function initialize(settings: Settings): Promise<void> {
   const { options } = settings;
   const log = await openLog(settings);
   // What the rules need is loaded into the kernel by trying them, and brings its settings along.
-  await usableBackends(options, log);
+  await usableBackends(backendMaker(options, log), options, log);
   const failed = await applySettings(machineSettings(options), { log, dryRun: options.dryRun });
   const missing = failed.filter(({ essential }) => essential);
   if (missing.length > 0) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findIptables, IptablesNotFoundError, versionAtLeast } from './iptables-variant.ts';
+import { findIptables, IptablesLookup, IptablesNotFoundError, versionAtLeast } from './iptables-variant.ts';
 import { type CommandRunner, ToolError } from './runner.ts';
 
 /** Answers what is written for a command line; every other program is missing. */
@@ -115,4 +115,19 @@ it.each([
   ['1.6', '1.6.2', false],
 ] as const)('orders versions: %s is at least %s: %s', (version, least, expected) => {
   expect(versionAtLeast(version, least)).toBe(expected);
+});
+
+describe('IptablesLookup', () => {
+  it('looks once for all who ask, and again when it found none', async () => {
+    const there = runner({ ...BOTH, 'iptables-nft-save -t mangle': ':KUBE-KUBELET-CANARY - [0:0]\n' });
+    const lookup = new IptablesLookup(there);
+    const [one, other] = await Promise.all([lookup.find(), lookup.find()]);
+    expect(other).toBe(one);
+
+    const answers: Record<string, string> = {};
+    const late = new IptablesLookup(runner(answers));
+    await expect(late.find()).rejects.toThrow(IptablesNotFoundError);
+    Object.assign(answers, BOTH);
+    expect(await late.find()).toMatchObject({ variant: 'nf_tables' });
+  });
 });

@@ -23,6 +23,28 @@ export class IptablesNotFoundError extends Error {
   override readonly name = 'IptablesNotFoundError';
 }
 
+/** Looks once for all who ask, since what is in use does not change under a running proxy. */
+export class IptablesLookup {
+  readonly #runner: CommandRunner;
+  readonly #forced: IptablesVariant | undefined;
+  #found: Promise<IptablesTools> | undefined;
+
+  /** @param forced the variant that the user asks for */
+  constructor(runner: CommandRunner, forced?: IptablesVariant) {
+    this.#runner = runner;
+    this.#forced = forced;
+  }
+
+  /** Rejects with an `IptablesNotFoundError`; then the next who asks makes it look again. */
+  find(): Promise<IptablesTools> {
+    this.#found ??= findIptables(this.#runner, this.#forced).catch((error: unknown) => {
+      this.#found = undefined;
+      throw error;
+    });
+    return this.#found;
+  }
+}
+
 interface Candidate {
   readonly variant: IptablesVariant;
   readonly version: string;

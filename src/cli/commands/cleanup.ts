@@ -1,12 +1,10 @@
 /** `kube-rulesync cleanup` */
 import type { Command } from 'commander';
-import { createBackend } from '../../../backends/registry.ts';
 import { IP_FAMILIES } from '../../cluster/values.ts';
 import type { FlagGroup } from '../../config/flags.ts';
 import type { Logger } from '../../log/logger.ts';
-import { createRunner } from '../../node/runner.ts';
 import type { ProxyMode } from '../../reconcile/backend.ts';
-import { backendOptions } from '../backends.ts';
+import { backendMaker } from '../backends.ts';
 import { cleanUp } from '../cleanup.ts';
 import { CliError } from '../exit.ts';
 import { addFlags } from '../flags.ts';
@@ -44,12 +42,10 @@ const ORDER: readonly ProxyMode[] = ['iptables', 'ipvs', 'nftables'];
 
 /** Rejects with a `CliError` that names everything that is left. */
 export async function cleanup({ options }: Settings, log: Logger): Promise<void> {
-  const runner = createRunner();
+  const make = backendMaker(options, log);
   // Excluded addresses count whatever the mode: what is theirs is to stay.
   const backends = await Promise.all(
-    ORDER.flatMap((mode) =>
-      IP_FAMILIES.map((family) => createBackend(mode, backendOptions(options, family, runner, log))),
-    ),
+    ORDER.flatMap((mode) => IP_FAMILIES.map((family) => make(mode, family))),
   );
   const { leftovers, skipped } = await cleanUp(backends);
   for (const what of skipped) log.info(`Nothing to remove, ${what}`);

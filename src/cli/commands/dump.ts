@@ -1,15 +1,13 @@
 /** `kube-rulesync dump` */
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
-import { createBackend } from '../../../backends/registry.ts';
 import { IP_FAMILIES, type ValueKind } from '../../cluster/values.ts';
 import type { FlagGroup } from '../../config/flags.ts';
 import { createLogger } from '../../log/logger.ts';
-import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
 import type { ApiHooks } from '../../source/api/options.ts';
 import type { Source } from '../../source/source.ts';
-import { backendOptions } from '../backends.ts';
+import { backendMaker } from '../backends.ts';
 import { printingBackend } from '../dry-run.ts';
 import { CliError } from '../exit.ts';
 import { gatedExternalIPs } from '../external-ips.ts';
@@ -59,13 +57,11 @@ async function dump({ options, notices }: Settings): Promise<readonly string[]> 
   const chosen = await createSource(options, nodeName, false, log, patience.hooks);
   const source = tapped(gatedExternalIPs(patience.limited(chosen), options.featureGates), logProblems(log));
   const pieces: string[] = [];
+  const make = backendMaker(options, log);
   const backends = IP_FAMILIES.map(async (family) =>
-    printingBackend(
-      await createBackend(options.proxyMode, backendOptions(options, family, createRunner(), log)),
-      (text) => {
-        pieces.push(text);
-      },
-    ),
+    printingBackend(await make(options.proxyMode, family), (text) => {
+      pieces.push(text);
+    }),
   );
   const here = nodeName === hostname().trim().toLowerCase();
   const proxy: NodeProxy = new NodeProxy({

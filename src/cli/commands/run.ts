@@ -1,7 +1,6 @@
 /** `kube-rulesync run` */
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
-import { createBackend } from '../../../backends/registry.ts';
 import type { ValueKind } from '../../cluster/values.ts';
 import { adviceOn } from '../../config/advice.ts';
 import { toldGates } from '../../config/feature-gates.ts';
@@ -13,7 +12,7 @@ import { ProxyMetrics } from '../../metrics/proxy-metrics.ts';
 import { createRunner } from '../../node/runner.ts';
 import { NodeProxy } from '../../proxy.ts';
 import { VERSION } from '../../version.ts';
-import { backendOptions, usableBackends } from '../backends.ts';
+import { backendMaker, usableBackends } from '../backends.ts';
 import { type ConfigFile, configFileChanged } from '../config-file.ts';
 import { DaemonServers } from '../daemon-servers.ts';
 import { CliError, FAILED } from '../exit.ts';
@@ -82,7 +81,8 @@ export async function run(settings: Settings): Promise<void> {
   });
   const chosen = await createSource(options, nodeName, true, log, metrics.hooks);
   const source = gatedExternalIPs(chosen, options.featureGates);
-  const backends = (await usableBackends(options, log)).map((backend) => metrics.counted(backend));
+  const make = backendMaker(options, log);
+  const backends = (await usableBackends(make, options, log)).map((backend) => metrics.counted(backend));
   const families = backends.map(({ family }) => family);
   log.info(
     { version: VERSION, mode: options.proxyMode, families, node: nodeName, source: source.description },
@@ -114,8 +114,7 @@ export async function run(settings: Settings): Promise<void> {
   const modeChange = new ModeChange({
     mode: options.proxyMode,
     families,
-    createBackend: (mode, family) =>
-      createBackend(mode, backendOptions(options, family, createRunner(), log)),
+    createBackend: make,
     periodMs: options.syncPeriod,
     log,
   });
