@@ -9,58 +9,30 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createIptablesBackend } from '../../backends/iptables/backend.ts';
 import { createRunner } from '../../src/node/runner.ts';
 import { createNodeUnderTest, scenarioOptions } from '../support/node-under-test.ts';
-import { type ApiObject, loadScenario, type Scenario, scenarioObjects } from '../support/scenarios.ts';
+import { type ApiObject, loadScenario, scenarioObjects } from '../support/scenarios.ts';
 import { until } from '../support/until.ts';
-import { compareDumps, type IpvsDump, takeDump } from './dump.ts';
+import { compareDumps, takeDump } from './dump.ts';
 import { service, slice, UmlNode } from './node.ts';
+import { buildProgram, cleanUpNode, PATIENCE_MS, Program, Talks, Traffic, takeOver } from './switching.ts';
 import {
-  buildProgram,
-  cleanUpNode,
+  CLUSTER_IP,
+  ENDPOINTS,
+  FROM_EVERYWHERE,
+  LOAD_BALANCER,
+  NODE_PORT,
+  OTHER_ENDPOINTS,
+  RESTRICTED,
+  WEB,
+} from './switching-cluster.ts';
+import {
+  carried,
   iptablesRemains,
   ipvsRemains,
-  PATIENCE_MS,
-  Program,
+  load,
+  recordedBy,
   repeatedSyns,
-  Talks,
-  Traffic,
-  takeOver,
-} from './switching.ts';
-
-const ENDPOINTS = ['10.244.1.2', '10.244.1.3', '10.244.2.2'];
-/** IPVS cannot tell answers apart that one endpoint gives to one port of a client in two connections. */
-const OTHER_ENDPOINTS = ['10.244.1.4', '10.244.1.5', '10.244.2.4'];
-const HTTP = { name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' };
-
-const CLUSTER_IP = { address: '10.96.50.1', port: 80, protocol: 'tcp' } as const;
-const NODE_PORT = { address: '172.30.0.11', port: 30050, protocol: 'tcp' } as const;
-const LOAD_BALANCER = { address: '203.0.113.80', port: 80, protocol: 'tcp' } as const;
-
-/** From a pod, from outside, and from the node itself. */
-const FROM_EVERYWHERE = [
-  { host: 'client1', ...CLUSTER_IP },
-  { host: 'ext', ...NODE_PORT },
-  { host: 'node1', ...CLUSTER_IP },
-] as const;
-
-const WEB: readonly ApiObject[] = [
-  service('web', { type: 'NodePort', clusterIP: '10.96.50.1', ports: [{ ...HTTP, nodePort: 30050 }] }),
-  slice('web', ENDPOINTS),
-];
-
-/** For those outside alone. */
-const RESTRICTED: readonly ApiObject[] = [
-  service(
-    'lb',
-    {
-      type: 'LoadBalancer',
-      clusterIP: '10.96.50.3',
-      ports: [{ ...HTTP, nodePort: 30051 }],
-      loadBalancerSourceRanges: ['172.30.0.0/24'],
-    },
-    { loadBalancer: { ingress: [{ ip: LOAD_BALANCER.address }] } },
-  ),
-  slice('lb', OTHER_ENDPOINTS),
-];
+  rulesOf,
+} from './switching-state.ts';
 
 describe('a change of mode with IPVS', () => {
   let build: string;
@@ -328,52 +300,3 @@ const NODE_PORT_LOAD = NODE_PORT_TARGETS.slice(0, 2).map((one) => ({
   atOnce: 20,
   deadlineMs: PATIENCE_MS,
 }));
-
-interface Recorded {
-  readonly iptables: Pick<IpvsDump, 'iptablesSave' | 'ip6tablesSave'>;
-  readonly ipvs: IpvsDump;
-}
-
-function recordedBy({ kubeProxyDump }: Scenario): Recorded {
-  return kubeProxyDump as unknown as Recorded;
-}
-
-/** Puts what kube-proxy left into the kernel. Counters of nfacct stay out: they are objects of their own. */
-async function load(at: UmlNode, dump: Partial<IpvsDump>): Promise<void> {
-  const lines = (text = ''): string[] => text.split('\n').filter((line) => line !== '');
-  const plain = (text = ''): string[] => lines(text.replaceAll(/ -m nfacct --nfacct-name +\S+/g, ''));
-  await at.feed(
-    ['ipset', 'restore'],
-    lines(dump.ipsetSave).map((line) => line.replace(/ bucketsize .*/, '')),
-  );
-  await at.feed(['iptables-restore'], plain(dump.iptablesSave));
-  await at.feed(['ip6tables-restore'], plain(dump.ip6tablesSave));
-  const addresses = [...(dump.ipAddr ?? '').matchAll(/inet6? (\S+)/g)].map(([, address = '']) => address);
-  if (addresses.length > 0) {
-    await at.feed(
-      ['ip', '-batch', '-'],
-      ['link add kube-ipvs0 type dummy', ...addresses.map((one) => `address add ${one} dev kube-ipvs0`)],
-    );
-    const on = ['net.ipv4.vs.conntrack=1', 'net.ipv4.vs.expire_nodest_conn=1'];
-    await at.read('sysctl', '-q', '-w', ...on);
-  }
-  await at.feed(['ipvsadm', '-R'], lines(dump.ipvsadm));
-}
-
-/** The rules in force, without counters and in an order that does not tell what came when. */
-async function rulesOf(at: UmlNode): Promise<string[]> {
-  const listings = await Promise.all([at.read('iptables-save'), at.read('ip6tables-save')]);
-  return listings.flatMap((listing) =>
-    listing
-      .split('\n')
-      .filter((line) => !line.startsWith('#'))
-      .map((line) => line.replace(/ \[\d+:\d+\]$/, ''))
-      .sort(),
-  );
-}
-
-/** How many connections IPVS has taken so far. */
-async function carried(at: UmlNode): Promise<number> {
-  const stats = await at.read('cat', '/proc/net/ip_vs_stats');
-  return Number.parseInt(stats.split('\n')[2]?.trim().split(/\s+/)[0] ?? '', 16);
-}

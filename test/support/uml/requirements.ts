@@ -6,8 +6,22 @@ import { join } from 'node:path';
 /** Where tools may be that are not on everyone's PATH. */
 export const TOOL_DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin'] as const;
 
-/** The kernel modules that come with Debian's user-mode Linux. */
-export const MODULES_DIRECTORY = '/usr/lib/uml/modules';
+/** A kernel that runs as a process, and the directory of its modules. */
+export interface UmlKernel {
+  readonly kernel: string;
+  readonly modules: string;
+}
+
+/**
+ * Debian's, or the one that `scripts/uml-kernel.sh` has put into the directory UML_KERNEL. Undefined when it is not
+ * installed.
+ */
+export function umlKernel(): UmlKernel | undefined {
+  const built = process.env.UML_KERNEL;
+  if (built) return { kernel: join(built, 'linux'), modules: join(built, 'lib/modules') };
+  const kernel = findTool('linux.uml');
+  return kernel === undefined ? undefined : { kernel, modules: '/usr/lib/uml/modules' };
+}
 
 const PACKAGES: Readonly<Record<string, string>> = {
   'linux.uml': 'user-mode-linux',

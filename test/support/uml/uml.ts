@@ -10,7 +10,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findTool, MODULES_DIRECTORY, TOOL_DIRECTORIES } from './requirements.ts';
+import { findTool, TOOL_DIRECTORIES, type UmlKernel, umlKernel } from './requirements.ts';
 
 export interface UmlOptions {
   /** Run as root, found by PATH: the calling Node is `node`, and `iptables` and its kin are the legacy ones. */
@@ -64,25 +64,25 @@ const END = '---- end of command ----';
  * started, crashed, or overran its time; a command that fails is a result like any other.
  */
 export async function runInUml(options: UmlOptions): Promise<UmlResult> {
-  const kernel = findTool('linux.uml');
-  if (kernel === undefined) throw new UmlError('linux.uml: not found; it is in Debian’s user-mode-linux');
+  const uml = umlKernel();
+  if (uml === undefined) throw new UmlError('linux.uml: not found; it is in Debian’s user-mode-linux');
   const directory = await mkdtemp(join(tmpdir(), 'krs-uml-'));
   try {
-    await prepare(directory, options);
-    return await readResult(directory, await boot(kernel, directory, options));
+    await prepare(directory, uml, options);
+    return await readResult(directory, await boot(uml.kernel, directory, options));
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-async function prepare(directory: string, options: UmlOptions): Promise<void> {
+async function prepare(directory: string, { modules }: UmlKernel, options: UmlOptions): Promise<void> {
   const bin = join(directory, 'bin');
   await mkdir(bin);
   await symlink(process.execPath, join(bin, 'node'));
   const legacy = findTool('xtables-legacy-multi');
   if (legacy !== undefined) await Promise.all(IPTABLES.map((name) => symlink(legacy, join(bin, name))));
   const settings = {
-    krs_modules: MODULES_DIRECTORY,
+    krs_modules: modules,
     krs_load: (options.modules ?? IPVS_MODULES).join(' '),
     krs_cwd: options.cwd ?? process.cwd(),
     krs_begin: BEGIN,
