@@ -127,6 +127,27 @@ describe('on a machine', () => {
     for (const step of diff.steps) await backend.apply(step);
   });
 
+  it('leaves 127.0.0.1 out, and says so, where the kernel setting for it cannot be written', async () => {
+    const reports: string[] = [];
+    const backend = createIptablesBackend({
+      family: 'IPv4',
+      runner: machine((line) =>
+        line.startsWith('sysctl -w')
+          ? new ToolError(line.split(' ') as [string], 'exit', 1, 'setting key: Read-only file system')
+          : undefined,
+      ),
+      report: (message) => reports.push(message),
+    });
+    await backend.observe();
+    const diff = backend.diff(changeOf('web'));
+    for (const step of diff.steps) await backend.apply(step);
+    diff.commit();
+    expect(reports).toEqual([
+      'Node ports do not answer on 127.0.0.1: sysctl -w net.ipv4.conf.all.route_localnet=1: exit code 1: setting key: Read-only file system. Set it on the host, start the program with --init-only first, or leave it out with --iptables-localhost-nodeports=false.',
+    ]);
+    expect(backend.diff({ ...changeOf('web'), full: false }).steps).toEqual([]);
+  });
+
   it('lets INVALID packets pass where conntrack is liberal, and sets nothing that is set', async () => {
     const answer: Answer = (line) =>
       /be_liberal$|route_localnet$/.test(line) && line.startsWith('sysctl') ? '1\n' : undefined;

@@ -24,7 +24,7 @@ import { isOwn } from './names.ts';
 import { detectFeatures, kernelVersion, missingFrom } from './probe.ts';
 import type { SavedRules } from './save.ts';
 import { collectScript, script } from './script.ts';
-import { NOTHING_SET, readSettings, type Settings, settingSteps } from './settings.ts';
+import { isRouteLocalnet, NOTHING_SET, readSettings, type Settings, settingSteps } from './settings.ts';
 import { RestoreStep } from './step.ts';
 import { Tools } from './tools.ts';
 import { trial } from './trial.ts';
@@ -40,7 +40,7 @@ export interface IptablesOptions {
   readonly dispatch?: DispatchMode | undefined;
   /** Node ports answer on 127.0.0.1 too (`--iptables-localhost-nodeports`); default true. IPv4 only. */
   readonly localhostNodePorts?: boolean | undefined;
-  /** Is told, in a sentence, when something had to be tried again. */
+  /** Is told, in a sentence, what had to be tried again, and what is left out. */
   readonly report?: ((message: string) => void) | undefined;
 }
 
@@ -66,6 +66,7 @@ class IptablesBackend implements Backend {
   readonly mode = 'iptables';
   readonly family: IpFamily;
   readonly #tools: Tools;
+  readonly #report: (message: string) => void;
   readonly #model: IptablesModel;
   readonly #audit = new Audit();
   #features: Features;
@@ -79,6 +80,7 @@ class IptablesBackend implements Backend {
   constructor(options: IptablesOptions) {
     this.family = options.family;
     this.#tools = new Tools(options);
+    this.#report = options.report ?? (() => undefined);
     this.#model = new IptablesModel(options.family, limitsOf(options.dispatch ?? 'auto'));
     this.#features = {
       ...DEFAULT_FEATURES,
@@ -172,6 +174,12 @@ class IptablesBackend implements Backend {
     } catch (error) {
       if (!(error instanceof ToolError)) throw error;
       if (isCounterThere(step, error)) return;
+      if (isRouteLocalnet(step)) {
+        this.#report(
+          `Node ports do not answer on 127.0.0.1: ${error.message}. Set it on the host, start the program with --init-only first, or leave it out with --iptables-localhost-nodeports=false.`,
+        );
+        return;
+      }
       this.#remember(step, error);
       throw error;
     }

@@ -1,4 +1,5 @@
 /** What takes our rules away and leaves everybody else's: references go before chains, in one input. */
+import { ToolError } from '../../src/node/runner.ts';
 import type { Leftover, ProxyMode } from '../../src/reconcile/backend.ts';
 import { SHARED_CHAINS } from '../shared/mode-overlap.ts';
 import { INVALID_COUNTER, LOCALHOST_COUNTER } from './features.ts';
@@ -19,6 +20,10 @@ export async function cleanup(tools: Tools, successor?: ProxyMode): Promise<Left
   for (const suffix of new Set([tools.found?.suffix ?? '', '-nft', '-legacy'])) {
     const saved = await saveAll(tools, suffix);
     if (saved === undefined) continue;
+    if (!(saved instanceof Map)) {
+      leftovers.push(saved);
+      continue;
+    }
     const shares = successor === 'ipvs' && (suffix === tools.found?.suffix || suffix === inUse);
     const plan = planCleanup(saved, shares ? IPVS_CHAINS : undefined);
     if (plan.input.length > 0) await tools.run(tools.restoreArgv(suffix), plan.input);
@@ -31,13 +36,20 @@ export async function cleanup(tools: Tools, successor?: ProxyMode): Promise<Left
   return leftovers;
 }
 
-/** Without `-t`, which would make the legacy tool create the table. */
-async function saveAll(tools: Tools, suffix: string): Promise<SavedRules | undefined> {
+/**
+ * Without `-t`, which would make the legacy tool create the table. Undefined when the tool is not there. What it may
+ * not look at, or cannot, may hold rules of ours: the legacy tool takes CAP_NET_RAW besides.
+ */
+async function saveAll(tools: Tools, suffix: string): Promise<SavedRules | Leftover | undefined> {
   try {
     return parseSave((await tools.run([tools.name('-save', suffix)])).stdout);
   } catch (error) {
-    if (suffix === tools.found?.suffix) throw error;
-    return undefined;
+    if (suffix === tools.found?.suffix || !(error instanceof ToolError)) throw error;
+    if (error.reason === 'missing') return undefined;
+    return {
+      object: `whatever ${tools.name('', suffix)} has`,
+      reason: `it cannot be read: ${error.message}`,
+    };
   }
 }
 

@@ -1,11 +1,17 @@
 /** What has to be set beside the rules: a kernel setting for localhost node ports, and the counters rules refer to. */
 import type { NodePlan } from '../../src/plan/plan.ts';
+import type { Step } from '../../src/reconcile/backend.ts';
 import { countersOf, type Features, localhostNodePorts } from './features.ts';
 import { listCounters, sysctl } from './probe.ts';
 import { SettingStep } from './step.ts';
 import type { Tools } from './tools.ts';
 
 const ROUTE_LOCALNET = 'net.ipv4.conf.all.route_localnet';
+
+/** All rules but those for 127.0.0.1 work without it: where /proc/sys is read-only it is left out. */
+export function isRouteLocalnet(step: Step): boolean {
+  return step.argv.at(-1) === `${ROUTE_LOCALNET}=1`;
+}
 
 export interface Settings {
   readonly routeLocalnet: boolean;

@@ -29,7 +29,7 @@ function backendOptions(
     family,
     dispatch: options.iptablesDispatch,
     localhostNodePorts: options.localhostNodePorts,
-    report: (message) => log.info({ family }, message),
+    report: (message) => log.warn({ family }, message),
     ipvs: {
       ...(options.ipvsScheduler ? { scheduler: options.ipvsScheduler } : {}),
       excludeCIDRs: options.ipvsExcludeCidrs,

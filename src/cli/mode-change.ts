@@ -3,11 +3,11 @@
  * included. Until then both are there, and whichever meets a connection first translates it, to the same endpoints.
  * What connections opened under IPVS go through stays for them, until they end.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { IpFamily } from '../cluster/values.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Backend, ProxyMode } from '../reconcile/backend.ts';
 import type { ReconcileObserver, SyncReport } from '../reconcile/observer.ts';
+import { pause } from '../reconcile/wake.ts';
 import { giveWay } from './cleanup.ts';
 
 /**
@@ -71,7 +71,7 @@ export class ModeChange implements ReconcileObserver {
         GIVE_WAY[mode].flatMap((other) => families.map((family) => createBackend(other, family))),
       );
       const waiting = await this.#pass(backends);
-      if (waiting.length === 0) log.debug('Other proxy modes have given way');
+      if (waiting.length === 0) log.info('Other proxy modes have given way');
       else log.info('What connections of another proxy mode go through is removed when they have ended');
       return waiting;
     } catch (error) {
@@ -84,8 +84,7 @@ export class ModeChange implements ReconcileObserver {
     const { signal } = this.#over;
     let waiting = backends;
     while (waiting.length > 0) {
-      // Rejects when it is stopped.
-      await sleep(this.#options.periodMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(this.#options.periodMs, signal);
       if (signal.aborted) return;
       waiting = await this.#pass(waiting);
       if (waiting.length === 0)

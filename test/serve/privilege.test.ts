@@ -7,6 +7,7 @@ import { cli, startCli } from '../cli/cli.ts';
 import { endpointSlice, node, service } from '../support/apiserver/samples.ts';
 import { createNamespace, type LoneNamespace } from '../support/namespace.ts';
 import { nftablesSupported } from '../support/network/supported.ts';
+import { FEW_RIGHTS } from '../support/rights.ts';
 import { until } from '../support/until.ts';
 
 // Each start of the program takes its time on a busy machine.
@@ -14,21 +15,6 @@ vi.setConfig({ testTimeout: 120_000 });
 
 /** CAP_NET_ADMIN alone, as capabilities(7) numbers them. */
 const NET_ADMIN = '0000000000001000';
-/** As in a container that is not privileged: with few rights, and a /proc/sys that nobody can write to. */
-const FEW_RIGHTS = [
-  'unshare',
-  '--mount',
-  'sh',
-  '-c',
-  'mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "$@"',
-  'sh',
-  'setpriv',
-  '--bounding-set=-all,+net_admin',
-  '--inh-caps=-all,+net_admin',
-  '--ambient-caps=-all,+net_admin',
-  '--no-new-privs',
-];
-
 const supported = nftablesSupported();
 const name = 'with NET_ADMIN alone';
 
