@@ -28,8 +28,33 @@ export const NOT_ALLOWED: Answer = {
   body: 'method not allowed\n',
 };
 
+/** As Go's server answers what it cannot read, whatever the path. */
+export const BAD_REQUEST: Answer = {
+  status: 400,
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', Connection: 'close' },
+  body: '400 Bad Request',
+};
+
 export const FAILED: Answer = {
   status: 500,
   headers: TEXT_HEADERS,
   body: 'internal server error\n',
 };
+
+const IN_HTML: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&#34;',
+  "'": '&#39;',
+};
+
+/** Tells where to ask instead, as Go's server does (1.26, which Kubernetes 1.36 is built with; 301 before). */
+export function redirectTo(location: string): Answer {
+  const link = location.replaceAll(/[&<>"']/g, (character) => IN_HTML[character] ?? '');
+  return {
+    status: 307,
+    headers: { 'Content-Type': 'text/html; charset=utf-8', Location: location },
+    body: `<a href="${link}">Temporary Redirect</a>.\n\n`,
+  };
+}

@@ -2,7 +2,7 @@
 import { code, markdownTable } from '../docs/markdown.ts';
 import { parityText } from '../docs/parity.ts';
 import { Registry } from '../metrics/registry.ts';
-import { type Answer, type Asked, NOT_ALLOWED, NOT_FOUND } from './answer.ts';
+import { type Answer, type Asked, BAD_REQUEST, NOT_ALLOWED, NOT_FOUND, redirectTo } from './answer.ts';
 import { ENDPOINT_NOTES, type EndpointNote, SERVERS, type ServerName } from './endpoint-notes.ts';
 import type { HealthState } from './health-tracker.ts';
 import { HEALTH_PATHS, healthAnswer } from './healthz.ts';
@@ -42,9 +42,11 @@ async function allAnswers(): Promise<Readonly<Record<ServerName, ReadonlyMap<str
   const others: readonly [string, Answers][] = [
     ['other paths', [NOT_FOUND]],
     ['other methods than GET and HEAD', [NOT_ALLOWED]],
+    ['broken escapes, as in `/%zz`', [BAD_REQUEST]],
   ];
+  const redirect: [string, Answers] = ['paths with `//`, `/./` or `/../`', [redirectTo('/healthz')]];
   return {
-    healthz: new Map([...healthzAnswers(), ...others]),
+    healthz: new Map([...healthzAnswers(), redirect, ...others]),
     metrics: new Map([...(await metricsAnswers()), ...others]),
     service: new Map([['*', serviceAnswers()], ...others.slice(1)]),
   };

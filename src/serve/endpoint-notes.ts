@@ -26,9 +26,14 @@ const ANY_METHOD: Parity = {
   different: 'kube-proxy answers whatever the method; nothing here is changed by a request',
 };
 
+const UNREADABLE: readonly EndpointNote[] = [
+  { path: 'other methods than GET and HEAD', body: '`method not allowed`', parity: ANY_METHOD },
+  { path: 'broken escapes, as in `/%zz`', body: '`400 Bad Request`', parity: 'same' },
+];
+
 const OTHERS: readonly EndpointNote[] = [
   { path: 'other paths', body: '`404 page not found`', parity: 'same' },
-  { path: 'other methods than GET and HEAD', body: '`method not allowed`', parity: ANY_METHOD },
+  ...UNREADABLE,
 ];
 
 export const ENDPOINT_NOTES: Readonly<Record<ServerName, readonly EndpointNote[]>> = {
@@ -39,6 +44,11 @@ export const ENDPOINT_NOTES: Readonly<Record<ServerName, readonly EndpointNote[]
       parity: 'same',
     },
     { path: '/livez', body: 'the same without `nodeEligible`, whatever the Node', parity: 'same' },
+    {
+      path: 'paths with `//`, `/./` or `/../`',
+      body: 'a link to the path without them, with the query',
+      parity: 'same',
+    },
     ...OTHERS,
   ],
   metrics: [
@@ -109,6 +119,6 @@ export const ENDPOINT_NOTES: Readonly<Record<ServerName, readonly EndpointNote[]
           'a Service that is gone is answered with 503 for as long as a connection lasts, and not with 200 and no body (Q17)',
       },
     },
-    { path: 'other methods than GET and HEAD', body: '`method not allowed`', parity: ANY_METHOD },
+    ...UNREADABLE,
   ],
 };

@@ -72,6 +72,7 @@ export function createHealthzServer({
   return new Listener({
     ...listen,
     name: 'healthz',
+    redirects: true,
     answer(path) {
       const answer = healthAnswer(path, state(), now());
       if (answer !== NOT_FOUND) answered?.(path, answer.status);

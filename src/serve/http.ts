@@ -5,9 +5,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../log/logger.ts';
-import { type Answer, type Asked, FAILED, NOT_ALLOWED } from './answer.ts';
+import { type Answer, type Asked, BAD_REQUEST, FAILED, NOT_ALLOWED, redirectTo } from './answer.ts';
 import { Attempts } from './attempts.ts';
 import { Connections } from './connections.ts';
+import { cleanPath, locationOf, readTarget } from './target.ts';
 
 /** How much anybody may ask of a server. */
 export interface Limits {
@@ -37,7 +38,9 @@ export interface ListenerOptions {
   /** 0: any that is free. */
   readonly port: number;
   readonly oneFamily?: boolean;
-  /** What to answer on a path (without its query). */
+  /** Where a path has `//`, `/./` or `/../`, say where to ask instead, as Go's `ServeMux` does; default false. */
+  readonly redirects?: boolean;
+  /** What to answer on a path (without its query and escapes). */
   readonly answer: (path: string, asked: Asked) => Answer | Promise<Answer>;
   readonly log: Logger;
   /** Milliseconds between two attempts to listen; default 5,000, as kube-proxy's. */
@@ -187,7 +190,11 @@ export class Listener {
 
   async #answerTo({ method, url = '/', headers }: IncomingMessage): Promise<Answer> {
     if (method !== 'GET' && method !== 'HEAD') return NOT_ALLOWED;
-    const [path = '/', query] = url.split(/\?(.*)/s);
+    const target = readTarget(url);
+    if (!target) return BAD_REQUEST;
+    const { rawPath, path, query } = target;
+    const clean = cleanPath(rawPath);
+    if (this.#options.redirects && clean !== rawPath) return redirectTo(locationOf(clean, query));
     try {
       return await this.#options.answer(path, {
         query: new URLSearchParams(query),

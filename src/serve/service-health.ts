@@ -7,7 +7,7 @@ import type { IpFamily, ObjectKey } from '../cluster/values.ts';
 import type { Logger } from '../log/logger.ts';
 import { compareText } from '../net/ip.ts';
 import type { Answer } from './answer.ts';
-import { joinHostPort, Listener } from './http.ts';
+import { joinHostPort, type Limits, Listener } from './http.ts';
 
 export interface ServiceHealth {
   readonly port: number;
@@ -44,6 +44,7 @@ export interface ServiceHealthOptions {
   readonly log: Logger;
   /** Milliseconds between two attempts to listen; default 5,000. */
   readonly retryMs?: number;
+  readonly limits?: Partial<Limits>;
   /** Told when a port cannot be opened at first; it goes on being tried. */
   readonly failed?: (service: ObjectKey, port: number, error: Error) => void;
 }
@@ -116,13 +117,14 @@ export class ServiceHealthServers {
   }
 
   #listener(service: ObjectKey, host: string, port: number): Listener {
-    const { log, proxyHealthy, retryMs, failed } = this.#options;
+    const { log, proxyHealthy, retryMs, limits = {}, failed } = this.#options;
     return new Listener({
       name: `${service} health check`,
       host,
       port,
       oneFamily: true,
       log,
+      limits,
       ...(retryMs === undefined ? {} : { retryMs }),
       failed: (error) => failed?.(service, port, error),
       answer: () =>

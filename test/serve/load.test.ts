@@ -3,17 +3,22 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { Registry } from '../../src/metrics/registry.ts';
 import { Connections } from '../../src/serve/connections.ts';
 import { Listener, type ListenerOptions } from '../../src/serve/http.ts';
+import { createMetricsServer } from '../../src/serve/metrics-server.ts';
+import { ServiceHealthServers } from '../../src/serve/service-health.ts';
+import { freePort } from '../support/free-port.ts';
 import { rawAnswer, rawRequest } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
 const log = pino({ level: 'silent' });
 const sockets: Socket[] = [];
+const toClose: { close(): Promise<void> }[] = [];
 let server: Listener;
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  await server.close();
+  for (const one of toClose.splice(0)) await one.close();
 });
 
 async function start(options: Partial<ListenerOptions> = {}): Promise<number> {
@@ -25,6 +30,7 @@ async function start(options: Partial<ListenerOptions> = {}): Promise<number> {
     log,
     ...options,
   });
+  toClose.push(server);
   await server.start();
   return server.address?.port ?? 0;
 }
@@ -40,9 +46,11 @@ async function open(port: number): Promise<Socket> {
 
 const OK = rawAnswer('200 OK', [], 'ok');
 
+/** However long it takes, none is closed for being silent. */
+const PATIENT = { requestMs: 600_000, idleMs: 600_000 };
+
 test('2,000 silent connections keep nobody out, and few of them stay', async () => {
-  // However long it takes, none is closed for being silent.
-  const port = await start({ limits: { requestMs: 600_000, idleMs: 600_000 } });
+  const port = await start({ limits: PATIENT });
   for (let batch = 0; batch < 20; batch += 1) {
     await Promise.all(Array.from({ length: 100 }, () => open(port)));
     expect(await rawRequest(port, 'GET /')).toBe(OK);
@@ -50,6 +58,54 @@ test('2,000 silent connections keep nobody out, and few of them stay', async () 
   await until(() => server.connections <= 256);
   expect(server.connections).toBeGreaterThan(250);
   expect(await rawRequest(port, 'GET /')).toBe(OK);
+});
+
+async function startMetrics(): Promise<number> {
+  const metrics = createMetricsServer({
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    limits: PATIENT,
+    mode: 'ipvs',
+    registry: new Registry(),
+    version: 'v0.1.0',
+    startedAt: 0,
+    configs: {},
+    flags: {},
+    readiness: [],
+  });
+  toClose.push(metrics);
+  await metrics.start();
+  return metrics.address?.port ?? 0;
+}
+
+async function startServiceHealth(): Promise<number> {
+  const options = { family: 'IPv4', proxyHealthy: () => true, log, limits: PATIENT } as const;
+  const services = new ServiceHealthServers(options);
+  toClose.push(services);
+  const port = await freePort();
+  await services.sync(new Map([['shop/web', { port, localEndpoints: 1 }]]), ['127.0.0.1']);
+  return port;
+}
+
+test.for([
+  ['the metrics server', startMetrics],
+  ['the health check of a Service', startServiceHealth],
+] as const)('1,000 connections to %s keep nobody out, and few of them stay', async ([, startServer]) => {
+  const port = await startServer();
+  const answer = await rawRequest(port, 'GET /healthz');
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  for (let batch = 0; batch < 10; batch += 1) {
+    const batchOf = Array.from({ length: 100 }, () => open(port));
+    for (const [index, socket] of (await Promise.all(batchOf)).entries()) {
+      socket.resume();
+      if (index % 2 === 0) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Half: ');
+    }
+    expect(await rawRequest(port, 'GET /healthz')).toBe(answer);
+  }
+  const kept = () => sockets.filter((socket) => !socket.closed).length;
+  await until(() => kept() <= 256);
+  expect([sockets.length, kept() > 250]).toEqual([1000, true]);
 });
 
 test('2,000 requests at once are all answered', async () => {
