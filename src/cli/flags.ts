@@ -1,5 +1,6 @@
 /** Options as commander's flags: their help, and reading them back. */
-import { type Command, Help, Option } from 'commander';
+import { Command, Help, Option } from 'commander';
+import { commaSeparated } from '../config/fields.ts';
 import { FLAGS, type FlagGroup, type FlagInfo, type OptionName } from '../config/flags.ts';
 import { flagName, type NameOf } from '../config/options.ts';
 
@@ -15,6 +16,7 @@ export function addFlags(
   { kubeProxyOnly = false }: AddFlagsOptions = {},
 ): void {
   shapeHelp(command);
+  keepSwitchesApart(command);
   for (const info of FLAGS.values()) {
     if (!groups.includes(info.group) || (kubeProxyOnly && info.own)) continue;
     const option = toOption(kubeProxyOnly ? withoutAlias(info) : info);
@@ -35,6 +37,31 @@ function shapeHelp(command: Command): void {
         Help.prototype.formatItem.call(helper, text, width, description, helper);
       return term.length <= width ? format(term) : `  ${term}\n${format('')}`;
     },
+  });
+}
+
+/**
+ * A flag that needs no value takes none but behind `=`, as in kube-proxy: in `--cleanup false` the word `false` is an
+ * argument, of which there are none. Commander would take it for the value.
+ */
+function keepSwitchesApart(command: Command): void {
+  command.parseOptions = (args) =>
+    Command.prototype.parseOptions.call(command, withSwitchValues(args, command.options));
+}
+
+/** `--cleanup` becomes `--cleanup=true`; what are values of other flags stays as it is. */
+export function withSwitchValues(args: readonly string[], options: readonly Option[]): string[] {
+  const end = args.indexOf('--');
+  let isValue = false;
+  return args.map((word, index) => {
+    if (isValue) {
+      isValue = false;
+      return word;
+    }
+    if (end >= 0 && index >= end) return word;
+    const option = options.find(({ long, short }) => word === long || word === short);
+    isValue = option?.required ?? false;
+    return option?.optional ? `${word}=${String(option.presetArg)}` : word;
   });
 }
 
@@ -71,7 +98,10 @@ function toOption(info: FlagInfo): Option {
   option.helpGroup(`${info.group}:`);
   if (!info.value) option.preset('true');
   if (info.repeatable) {
-    option.argParser((value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
+    option.argParser((value: string, before: readonly string[] | undefined) => [
+      ...(before ?? []),
+      ...commaSeparated(value),
+    ]);
   }
   return option;
 }

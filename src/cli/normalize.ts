@@ -11,6 +11,7 @@ export function normalizeArguments(argv: readonly string[], commands: readonly s
     if (end >= 0 && index >= end) return word;
     const name = /^--[^=]+/.exec(word)?.[0];
     if (name !== undefined) return name.replaceAll('_', '-') + word.slice(name.length);
-    return word.replace(/^(-\w)=/, '$1');
+    // Alone, the short name would take the next word for its value.
+    return word.replace(/^-(\w)=$/, '--$1=').replace(/^(-\w)=/, '$1');
   });
 }

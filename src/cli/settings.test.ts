@@ -4,6 +4,7 @@ import { MountedConfigMap } from '../../test/support/config-map.ts';
 import type { FlagGroup } from '../config/flags.ts';
 import type { Given, Options } from '../config/options.ts';
 import { addFlags } from './flags.ts';
+import { normalizeArguments } from './normalize.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { configOption } from './start.ts';
 
@@ -55,6 +56,7 @@ describe('beside --config', () => {
     [[], FROM_FILE],
     [['--hostname-override= Flag '], { ...FROM_FILE, hostnameOverride: 'flag' }],
     [['--hostname-override='], FROM_FILE],
+    [['--nodeport-addresses=', '--cluster-cidr=', '--bind-address='], FROM_FILE],
     [['--node-name=flag'], { ...FROM_FILE, hostnameOverride: 'flag' }],
     [['-v', '5', '--logging-format=json'], { ...FROM_FILE, verbosity: 5, loggingFormat: 'json' }],
     [['--vmodule=a=1'], { ...FROM_FILE, vmodule: [{ filePattern: 'a', verbosity: 1 }] }],
@@ -83,6 +85,33 @@ describe('beside --config', () => {
     expect(notices).toEqual([
       '--healthz-port is deprecated; use --healthz-bind-address',
       '--config is given, so these flags do not count: --kubeconfig, --mode, --masquerade-all, --healthz-port',
+    ]);
+  });
+
+  test.for<[string, string]>([
+    ['--masquerade-all=maybe', '--masquerade-all "maybe": must be true or false'],
+    ['--masquerade-all=', '--masquerade-all "": must be true or false'],
+    [
+      '--iptables-sync-period=abc',
+      '--iptables-sync-period "abc": must be a duration such as 30s, 1m30s, 1h or 100ms',
+    ],
+    ['--bind-address=x', '--bind-address "x": must be an IP address'],
+    ['--conntrack-min=a', '--conntrack-min "a": must be a whole number from 0 to 2147483647'],
+    ['--metrics-port=99999999999', '--metrics-port "99999999999": must be a whole number from 0 to 65535'],
+    ['-v=', '-v "": must be a whole number from 0 to 2147483647'],
+  ])('%s is an error all the same', async ([flag, message]) => {
+    await expect(settings(normalizeArguments([FILE(), flag], []))).rejects.toThrow(message);
+  });
+
+  test('what is of its type is not looked at further', async () => {
+    const flags = [
+      '--oom-score-adj=2000',
+      '--proxy-mode=bogus',
+      '--nodeport-addresses=x,',
+      '--conntrack-min=-5',
+    ];
+    expect((await settings([FILE(), ...flags])).notices).toEqual([
+      '--config is given, so these flags do not count: --nodeport-addresses, --proxy-mode, --oom-score-adj, --conntrack-min',
     ]);
   });
 

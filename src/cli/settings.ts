@@ -2,7 +2,15 @@
 import type { Command } from 'commander';
 import { ConfigurationError, readConfiguration } from '../config/configuration/read.ts';
 import { FIELDS, FLAGS, type OptionName } from '../config/flags.ts';
-import { describeProblem, type Given, type NameOf, type Options, parseOptions } from '../config/options.ts';
+import {
+  describeProblem,
+  flagTypeProblems,
+  type Given,
+  type NameOf,
+  type OptionProblem,
+  type Options,
+  parseOptions,
+} from '../config/options.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { CliError } from './exit.ts';
 import { flagTexts } from './flag-texts.ts';
@@ -42,6 +50,7 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
     throw error instanceof ConfigurationError ? new CliError(error.message) : error;
   });
   const { counting, ignored } = besideFile(flags);
+  const ignoredNames = Object.keys(ignored) as OptionName[];
   return {
     // Objects from files need no API server, whatever the configuration says of one.
     options: checked(
@@ -50,12 +59,13 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
         const field = FIELDS.get(option)?.field;
         return option in counting || field === undefined ? flagName(option) : `${path}: ${field}`;
       },
+      flagTypeProblems(ignored, flagName),
     ),
     notices: [
       ...deprecated,
       ...notices,
-      ...(ignored.length > 0
-        ? [`--config is given, so these flags do not count: ${ignored.map(flagName).join(', ')}`]
+      ...(ignoredNames.length > 0
+        ? [`--config is given, so these flags do not count: ${ignoredNames.map(flagName).join(', ')}`]
         : []),
     ],
     flags: flagTexts(command),
@@ -63,22 +73,38 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
   };
 }
 
-function checked(given: Given, nameOf: NameOf): Options {
+/** @param others what is wrong beside it */
+function checked(given: Given, nameOf: NameOf, others: readonly OptionProblem[] = []): Options {
   const result = parseOptions(given, nameOf);
-  if (!result.ok) throw new CliError(result.problems.map(describeProblem).join('\n'));
+  if (!result.ok) refuse([...result.problems, ...others]);
+  if (others.length > 0) refuse(others);
   return result.options;
 }
 
+/** Throws a `CliError` when a flag has a value that is not even of its type. For commands that look no further. */
+export function checkFlagTypes(command: Command): void {
+  const problems = flagTypeProblems(givenFlags(command), givenNames(command));
+  if (problems.length > 0) refuse(problems);
+}
+
+function refuse(problems: readonly OptionProblem[]): never {
+  throw new CliError(problems.map(describeProblem).join('\n'));
+}
+
 /** A file replaces all that kube-proxy's flags say but for a few, which win over it; ours are not for it to say. */
-function besideFile(flags: Given): { readonly counting: Given; readonly ignored: readonly OptionName[] } {
+function besideFile(flags: Given): { readonly counting: Given; readonly ignored: Given } {
   const counting: Partial<Record<OptionName, unknown>> = {};
-  const ignored: OptionName[] = [];
+  const ignored: Partial<Record<OptionName, unknown>> = {};
   for (const [name, value] of Object.entries(flags) as [OptionName, unknown][]) {
     const info = FLAGS.get(name);
     // `--hostname-override=$(NODE_NAME)` without that variable says nothing.
-    if (value === '') continue;
+    if (isEmpty(value) && info?.isOfType(value)) continue;
     if (info?.besideFile || info?.own) counting[name] = value;
-    else ignored.push(name);
+    else ignored[name] = value;
   }
   return { counting, ignored };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
 }

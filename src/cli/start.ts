@@ -11,10 +11,12 @@ import { backendMaker, usableBackends } from './backends.ts';
 import { CliError } from './exit.ts';
 import { flagValue, switchOption } from './flags.ts';
 import { ownAddresses } from './node.ts';
-import type { Settings } from './settings.ts';
+import { checkFlagTypes, type Settings } from './settings.ts';
 import { applySettings } from './system.ts';
 
 const GROUP = 'Starting';
+
+const INIT_ONLY = 'init-only';
 
 export function configOption(): Option {
   return new Option(
@@ -34,7 +36,7 @@ export function addStartFlags(command: Command): void {
     )
     .addOption(
       switchOption(
-        'init-only',
+        INIT_ONLY,
         'do what needs more rights than CAP_NET_ADMIN (settings of the kernel), and end',
         GROUP,
       ),
@@ -47,6 +49,12 @@ export function isOn(command: Command, flag: string): boolean {
   const value = given === undefined ? false : parseBool(given);
   if (value === undefined) throw new CliError(`--${flag} ${JSON.stringify(given)}: must be true or false`);
   return value;
+}
+
+/** Throws a `CliError` when a flag is not of its type, whatever else is asked for and goes before it. */
+export function checkStartFlags(command: Command): void {
+  checkFlagTypes(command);
+  isOn(command, INIT_ONLY);
 }
 
 /** The log that the options ask for, with what is to be said first. */
@@ -67,10 +75,11 @@ export async function start(
   settings: Settings,
   run: (settings: Settings) => Promise<void>,
 ): Promise<void> {
+  const initializes = isOn(command, INIT_ONLY);
   if (writesConfiguration(command)) {
     return writeConfiguration(settings, String(flagValue(command, 'write-config-to')));
   }
-  return isOn(command, 'init-only') ? initialize(settings) : run(settings);
+  return initializes ? initialize(settings) : run(settings);
 }
 
 async function writeConfiguration(settings: Settings, path: string): Promise<void> {

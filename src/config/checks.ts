@@ -1,6 +1,6 @@
 /** What has to hold between options, beyond what each of them allows by itself. */
 import { schedulerProblem } from '../../backends/ipvs/settings.ts';
-import { familyOf } from '../net/ip.ts';
+import { canonicalCidr, familyOf } from '../net/ip.ts';
 import { gateProblem } from './feature-gates.ts';
 import { canonicalCidrs, DURATION_ALLOWED } from './fields.ts';
 import type { FlagValues, OptionName } from './flags.ts';
@@ -75,19 +75,19 @@ export function checkGates({ values, report }: Parsed): void {
 
 /**
  * What IPVS mode alone uses is checked in that mode alone, as in kube-proxy. The CIDRs come back canonical in every
- * mode: they are also asked for when rules are removed.
+ * mode, those that are some: they are also asked for when rules are removed.
  */
 export function checkIpvs({ values, report }: Parsed): { readonly ipvsExcludeCidrs: string[] } {
-  const cidrs = canonicalCidrs(values.ipvsExcludeCidrs);
+  const cidrs = values.ipvsExcludeCidrs.flatMap((text) => canonicalCidr(text) ?? []);
   if (values.proxyMode === 'ipvs') {
     const problem = values.ipvsScheduler === '' ? undefined : schedulerProblem(values.ipvsScheduler);
     if (problem !== undefined) report('ipvsScheduler', problem);
     for (const option of ['ipvsTcpTimeout', 'ipvsTcpFinTimeout', 'ipvsUdpTimeout'] as const) {
       if (values[option] < 0) report(option, `${DURATION_ALLOWED}, 0 or more`);
     }
-    if (cidrs === undefined) report('ipvsExcludeCidrs', 'must be CIDRs');
+    if (cidrs.length < values.ipvsExcludeCidrs.length) report('ipvsExcludeCidrs', 'must be CIDRs');
   }
-  return { ipvsExcludeCidrs: cidrs ?? [] };
+  return { ipvsExcludeCidrs: cidrs };
 }
 
 /** As kube-proxy does, only looked at where it is used: a stale value harms nobody in the other modes. */

@@ -23,7 +23,8 @@ const COMMAND_FLAGS: readonly Row[] = [
     name: '`--write-config-to <path>`',
     initial: '',
     text: 'write the configuration with its defaults, and end',
-    beside: 'same',
+    beside:
+      'different: a server that is switched off is written with port 0, so that it is off for whoever reads the file. kube-proxy writes an empty text, which means the default there',
   },
   {
     name: '`--init-only`',
@@ -72,14 +73,15 @@ Called \`kube-proxy\`, the program takes kube-proxy's flags without a command: l
 | flags that are ours | unknown | taken |
 | \`--cleanup\`, \`--version\` | flags | commands: \`kube-rulesync cleanup\`, \`kube-rulesync version\` |
 
-An unknown flag, a value that is not allowed and an argument that is no flag end either with exit code 1. \`_\` in the name of a flag is as good as \`-\`.
+An unknown flag, a value that is not allowed and an argument that is no flag end either with exit code 1. \`_\` in the name of a flag is as good as \`-\`. A flag that is shown without a value takes one behind \`=\` alone (\`--masquerade-all=false\`). Numbers are written as in Go: \`0x\`, \`0b\` and \`0o\` begin one of another base, and what begins with \`0\` is octal, except for \`-v\`.
 
 ## A configuration file
 
-With \`--config\` the file takes the place of all flags but for those marked † and those that are ours; what else was given is named in the log. Of a file:
+With \`--config\` the file takes the place of all flags but for those marked † and those that are ours; what else was given is named in the log, and ends the program where it is no value of the flag's type at all. Of a file:
 
 - Unknown fields, and keys that are set twice, are named in the log and left out; of a key that is set twice the last one counts. A value that is not allowed ends the program, and the message names the file, the field, the value and what is allowed.
-- Absence, \`null\` and the zero of a type (\`""\`, \`0\`, \`0s\`, \`false\`, \`[]\`) mean the default, as kubeadm writes them. In fields marked ‡ zero counts, and only \`null\` and absence mean the default.
+- Absence, \`null\` and the zero of a type (\`""\` for text, \`0\`, \`0s\`, \`false\`, \`[]\`) mean the default, as kubeadm writes them. In fields marked ‡ zero counts, and only \`null\` and absence mean the default.
+- The text of a list is one entry, with its commas: \`nodePortAddresses: [""]\` is an error, no empty list.
 - Sync periods and masquerading come from the part of the chosen mode: \`iptables\`, \`ipvs\` or \`nftables\`. IPVS has no masquerading of its own and takes that of \`iptables\`.
 - When the file says something else than it did, the program ends with exit code 1, so that it is started anew.
 `;
@@ -142,7 +144,7 @@ function fieldRow(info: FieldInfo): Row {
   return {
     name: `\`${info.field}\`${info.zeroCounts ? ' ‡' : ''}`,
     initial: code(initial),
-    text: meaning(info),
+    text: meaning({ ...info, text: info.fieldText ?? info.text }),
     beside: besideKubeProxy(info.group, [info.differs]),
   };
 }

@@ -67,7 +67,7 @@ export const GONE_GATES: ReadonlySet<string> = new Set([
 export function featureGatesField() {
   return field<Readonly<Record<string, boolean>>>({
     allowed: 'must be feature gates, such as ComponentFlagz=true,NativeHistograms=false',
-    inFile: 'any',
+    inFile: 'mapping',
     read: (input) => (isMapping(input) ? booleans(Object.entries(input)) : fromTexts(input)),
   });
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { canonicalCidr, canonicalIP } from '../net/ip.ts';
 import { formatDuration, parseDuration } from './duration.ts';
+import { parseGoInteger } from './integer.ts';
 
 /** An address to listen on: a canonical address and a port from 1 to 65535. */
 export interface HostPort {
@@ -13,7 +14,7 @@ export interface HostPort {
 }
 
 /** How a configuration file writes a value; `any` for what `read` looks at itself. */
-export type FileType = 'text' | 'duration' | 'boolean' | 'number' | 'list' | 'any';
+export type FileType = 'text' | 'duration' | 'boolean' | 'number' | 'list' | 'mapping' | 'mappings' | 'any';
 
 interface Kind<T> {
   /** Follows the name and the value in errors. */
@@ -23,18 +24,31 @@ interface Kind<T> {
   readonly read: (input: unknown) => T | undefined;
   /** Default: the value as it is. */
   readonly write?: (value: T) => unknown;
+  /** See `KindOfField`. Default: whatever `read` takes. */
+  readonly isOfType?: (input: unknown) => boolean;
 }
 
 export interface KindOfField {
   readonly allowed: string;
   readonly inFile: FileType;
+  /**
+   * Whether a flag could have this value at all, as kube-proxy asks of every flag on the command line. Whether it is
+   * allowed is asked where it counts: `--oom-score-adj=2000` is a number.
+   */
+  readonly isOfType: (input: unknown) => boolean;
 }
 
 /** What is known of a field beside how to read it. */
 export const kinds = z.registry<KindOfField>();
 
 /** A field: `z.decode` reads it, `z.encode` writes it as a configuration file has it. */
-export function field<T>({ allowed, inFile, read, write }: Kind<T>) {
+export function field<T>({
+  allowed,
+  inFile,
+  read,
+  write,
+  isOfType = (input) => read(input) !== undefined,
+}: Kind<T>) {
   const schema = z.codec(z.unknown(), z.custom<T>(), {
     decode(input, context): T {
       const value = read(input);
@@ -44,7 +58,7 @@ export function field<T>({ allowed, inFile, read, write }: Kind<T>) {
     },
     encode: (value) => (write ? write(value) : value),
   });
-  kinds.add(schema, { allowed, inFile });
+  kinds.add(schema, { allowed, inFile, isOfType });
   return schema;
 }
 
@@ -57,12 +71,17 @@ export function text() {
   });
 }
 
+function isText(input: unknown): boolean {
+  return typeof input === 'string';
+}
+
 /** Text of a form; the empty text too. */
 export function textLike(form: RegExp, allowed: string) {
   return field({
     allowed,
     inFile: 'text',
     read: (input) => (typeof input === 'string' && (input === '' || form.test(input)) ? input : undefined),
+    isOfType: isText,
   });
 }
 
@@ -96,17 +115,28 @@ export function bool() {
 /** The largest number of Go's `int32`, which kube-proxy keeps its numbers in. */
 export const INT32_MAX = 2 ** 31 - 1;
 
-/** A whole decimal number within the bounds. */
+/** A whole number within the bounds, as text the way Go's flags write one: `016` is 14. */
 export function integer(min: number, max: number) {
+  return integerOf(parseGoInteger, min, max);
+}
+
+/** The same, whose text is decimal in any case: `016` is 16. */
+export function decimalInteger(min: number, max: number) {
+  return integerOf((text) => (/^[+-]?\d+$/.test(text) ? Number(text) : undefined), min, max);
+}
+
+function integerOf(parse: (text: string) => number | undefined, min: number, max: number) {
+  const within = (input: unknown, from: number, to: number): number | undefined => {
+    const value = typeof input === 'string' ? parse(input) : input;
+    return typeof value === 'number' && Number.isSafeInteger(value) && value >= from && value <= to
+      ? value
+      : undefined;
+  };
   return field({
     allowed: `must be a whole number from ${min} to ${max}`,
     inFile: 'number',
-    read(input) {
-      const value = typeof input === 'string' && /^[+-]?\d+$/.test(input) ? Number(input) : input;
-      return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
-        ? value
-        : undefined;
-    },
+    read: (input) => within(input, min, max),
+    isOfType: (input) => within(input, -INT32_MAX - 1, INT32_MAX) !== undefined,
   });
 }
 
@@ -136,6 +166,7 @@ export function duration(bound: 'positive' | 'zero or more' | 'any') {
       return value === 0 && bound === 'positive' ? undefined : value;
     },
     write: formatDuration,
+    isOfType: (input) => typeof input === 'string' && parseDuration(input) !== undefined,
   });
 }
 
@@ -161,46 +192,52 @@ export function oneOf<const T extends string>(words: readonly [T, ...T[]]) {
     allowed: `must be ${named.join(' or ')}`,
     inFile: 'text',
     read: (input): T | undefined => (input === '' ? words[0] : words.find((word) => word === input)),
+    isOfType: isText,
   });
 }
 
-function listOf(input: unknown): string[] | undefined {
-  const texts: readonly unknown[] = Array.isArray(input) ? input : [input];
-  if (!texts.every((item) => typeof item === 'string')) return undefined;
-  return texts
-    .flatMap((item) => item.split(','))
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
+/**
+ * The parts of a text between its commas, without the blanks around them; none of the empty text. An empty part stays
+ * one: a list of addresses must not become shorter, and so say less, because a template left a part out.
+ */
+export function commaSeparated(text: string): string[] {
+  return text === '' ? [] : text.split(',').map((part) => part.trim());
 }
 
 const LIST_ALLOWED = 'must be a list separated by commas';
 
-/** A list, its text separated by commas; a flag given several times adds up. Blanks and empty texts are dropped. */
+/** A list, as text separated by commas. What is a list already stays as it is: no text in it is two. */
 export function list() {
-  return field({
+  return field<readonly string[]>({
     allowed: LIST_ALLOWED,
     inFile: 'list',
-    read: listOf,
+    read(input) {
+      if (typeof input === 'string') return commaSeparated(input);
+      return Array.isArray(input) && input.every((item) => typeof item === 'string') ? input : undefined;
+    },
     write: (values) => (values.length > 0 ? values : null),
   });
 }
 
-/** The same, which a file has as one text too. */
+/** A list that a file, too, has as one text separated by commas. */
 export function commaList() {
-  return field({
+  return field<readonly string[]>({
     allowed: LIST_ALLOWED,
     inFile: 'text',
-    read: listOf,
+    read: (input) => (typeof input === 'string' ? commaSeparated(input) : undefined),
     write: (values) => values.join(','),
   });
 }
 
-/** An IP address, in canonical form. */
+/** An IP address, in canonical form. The empty text names none, as the unspecified address does. */
 export function ip() {
   return field({
     allowed: 'must be an IP address',
     inFile: 'text',
-    read: (input) => (typeof input === 'string' ? canonicalIP(input.trim()) : undefined),
+    read(input) {
+      if (typeof input !== 'string') return undefined;
+      return input === '' ? '0.0.0.0' : canonicalIP(input.trim());
+    },
   });
 }
 
@@ -222,14 +259,16 @@ export function formatHostPort({ host, port }: HostAndMaybePort): string {
   return port === undefined ? bracketed : `${bracketed}:${port}`;
 }
 
+/** Where nothing listens, as a file can say it: the empty text means the default there. */
+const NOWHERE = '0.0.0.0:0';
+
 /**
  * `ip:port`, `[ip]:port`, or an address alone, whose port is the server's default one.
  * The empty text, and port 0, mean that nothing listens: `null`.
  */
 export function hostPort() {
   return field<HostAndMaybePort | null>({
-    allowed:
-      'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256, or empty to switch it off',
+    allowed: 'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256; port 0 switches it off',
     inFile: 'text',
     read(input) {
       if (typeof input !== 'string') return undefined;
@@ -243,6 +282,6 @@ export function hostPort() {
       if (host === undefined || !(port <= 65_535)) return undefined;
       return port === 0 ? null : { host, port };
     },
-    write: (value) => (value === null ? '' : formatHostPort(value)),
+    write: (value) => (value === null ? NOWHERE : formatHostPort(value)),
   });
 }

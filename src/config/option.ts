@@ -17,6 +17,8 @@ export interface OptionSpec {
   readonly group: FlagGroup;
   /** What it is for, without a full stop. */
   readonly text: string;
+  /** The same for its field, where that is another text. */
+  readonly fieldText?: string;
   /** Without the dashes; absent for what a configuration file alone can say. */
   readonly flag?: string;
   /** Another name of the same flag, which kube-proxy does not have. */
@@ -68,5 +70,5 @@ export function optional<Field extends z.ZodType>(of: Field, spec: OptionSpec) {
 }
 
 function kindOf(of: z.ZodType): KindOfField {
-  return kinds.get(of) ?? { allowed: '', inFile: 'any' };
+  return kinds.get(of) ?? { allowed: '', inFile: 'any', isOfType: () => true };
 }

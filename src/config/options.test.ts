@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MODES } from '../../backends/registry.ts';
 import { FIELDS, FLAGS, OPTIONS, type OptionName } from './flags.ts';
-import { describeProblem, type Options, parseOptions } from './options.ts';
+import { describeProblem, flagTypeProblems, type Options, parseOptions } from './options.ts';
 
 function options(given: Partial<Record<OptionName, unknown>> = {}): Options {
   const result = parseOptions(given);
@@ -120,7 +120,12 @@ describe('a value that is right', () => {
     ['nodeportAddresses', '', 'nodeportAddresses', undefined],
     ['nodeportAddresses', 'primary', 'nodeportAddresses', 'primary'],
     ['nodeportAddresses', ['192.0.2.0/24', 'fd00::/8'], 'nodeportAddresses', ['192.0.2.0/24', 'fd00::/8']],
-    ['nodeportAddresses', ['0.0.0.0/0,::/0'], 'nodeportAddresses', ['0.0.0.0/0', '::/0']],
+    ['nodeportAddresses', '0.0.0.0/0,::/0', 'nodeportAddresses', ['0.0.0.0/0', '::/0']],
+    ['nodeportAddresses', [], 'nodeportAddresses', undefined],
+    ['bindAddress', '', 'bindAddress', '0.0.0.0'],
+    ['masqueradeBit', '016', 'masqueradeBit', 14],
+    ['masqueradeBit', '0x4', 'masqueradeBit', 4],
+    ['verbosity', '016', 'verbosity', 16],
     ['bindAddress', '192.000.002.001', 'bindAddress', '192.0.2.1'],
     ['healthzBindAddress', '', 'healthzBindAddress', undefined],
     ['healthzBindAddress', '127.0.0.1', 'healthzBindAddress', { host: '127.0.0.1', port: 10256 }],
@@ -173,7 +178,8 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
   const CIDRS =
     'must be one CIDR, or an IPv4 and an IPv6 CIDR separated by a comma, such as 10.244.0.0/16,fd00:10:244::/56';
   const LISTEN =
-    'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256, or empty to switch it off';
+    'must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256; port 0 switches it off';
+  const NODEPORTS = 'must be CIDRs separated by commas, or the word primary alone';
 
   test.for<[OptionName, unknown, string]>([
     ['proxyMode', 'userspace', `--proxy-mode "userspace": must be ${MODES.join(' or ')}`],
@@ -195,7 +201,8 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
     ['masqueradeAll', '', '--masquerade-all "": must be true or false'],
     ['masqueradeBit', '32', '--iptables-masquerade-bit "32": must be a whole number from 0 to 31'],
     ['masqueradeBit', '-1', '--iptables-masquerade-bit "-1": must be a whole number from 0 to 31'],
-    ['masqueradeBit', '0x4', '--iptables-masquerade-bit "0x4": must be a whole number from 0 to 31'],
+    ['masqueradeBit', '0x40', '--iptables-masquerade-bit "0x40": must be a whole number from 0 to 31'],
+    ['masqueradeBit', '08', '--iptables-masquerade-bit "08": must be a whole number from 0 to 31'],
     ['masqueradeBit', '1.0', '--iptables-masquerade-bit "1.0": must be a whole number from 0 to 31'],
     ['masqueradeBit', '', '--iptables-masquerade-bit "": must be a whole number from 0 to 31'],
     ['syncPeriod', '30', '--iptables-sync-period "30": must be a duration such as 30s, 1m30s, 1h or 100ms'],
@@ -224,6 +231,13 @@ describe('a value that is wrong names its flag, itself and what is allowed', () 
       '192.0.2.1',
       '--nodeport-addresses "192.0.2.1": must be CIDRs separated by commas, or the word primary alone',
     ],
+    ['nodeportAddresses', '10.0.0.0/8,', `--nodeport-addresses "10.0.0.0/8,": ${NODEPORTS}`],
+    ['nodeportAddresses', ',', `--nodeport-addresses ",": ${NODEPORTS}`],
+    ['nodeportAddresses', ' ', `--nodeport-addresses " ": ${NODEPORTS}`],
+    ['nodeportAddresses', [''], `--nodeport-addresses "": ${NODEPORTS}`],
+    ['clusterCidr', ',', `--cluster-cidr ",": ${CIDRS}`],
+    ['clusterCidr', '10.244.0.0/16,', `--cluster-cidr "10.244.0.0/16,": ${CIDRS}`],
+    ['clusterCidr', ' ', `--cluster-cidr " ": ${CIDRS}`],
     ['bindAddress', 'localhost', '--bind-address "localhost": must be an IP address'],
     ['bindAddress', '127.1', '--bind-address "127.1": must be an IP address'],
     ['healthzBindAddress', 'localhost:80', `--healthz-bind-address "localhost:80": ${LISTEN}`],
@@ -306,6 +320,7 @@ describe('what one mode alone uses', () => {
   test.for<[string, Partial<Record<OptionName, unknown>>]>([
     ['--ipvs-scheduler', { ipvsScheduler: 'no such' }],
     ['--ipvs-exclude-cidrs', { ipvsExcludeCidrs: '10.0.0.0' }],
+    ['--ipvs-exclude-cidrs', { ipvsExcludeCidrs: '10.0.0.0/8,' }],
     ['--ipvs-tcp-timeout', { ipvsTcpTimeout: '-1s' }],
     ['--ipvs-sync-period', { ipvsSyncPeriod: '0s' }],
   ])('%s is checked in IPVS mode alone', ([flag, given]) => {
@@ -346,6 +361,20 @@ describe('what one mode alone uses', () => {
     expect(options({ ...given, proxyMode })).toMatchObject(expected);
   });
 
+  test('what is to stay stays in every mode, whatever else is in the list', () => {
+    const ipvsExcludeCidrs = ['10.0.0.1/8', '', 'nonsense', 'fd00::/8'];
+    expect(options({ proxyMode: 'iptables', ipvsExcludeCidrs }).ipvsExcludeCidrs).toEqual([
+      '10.0.0.0/8',
+      'fd00::/8',
+    ]);
+  });
+
+  test('a default that does not go with what is given is shown as it is', () => {
+    expect(problems({ proxyMode: 'iptables', syncPeriod: '1ns' })).toEqual([
+      '--iptables-min-sync-period "1s": must not be longer than --iptables-sync-period',
+    ]);
+  });
+
   test('a minimum that is too long names the mode’s own options', () => {
     expect(problems({ proxyMode: 'ipvs', ipvsSyncPeriod: '1s', ipvsMinSyncPeriod: '2s' })).toEqual([
       '--ipvs-min-sync-period "2s": must not be longer than --ipvs-sync-period',
@@ -374,6 +403,57 @@ describe('feature gates', () => {
     [{ AllowServiceExternalIPs: false }, { AllowServiceExternalIPs: false }],
   ])('%o', ([featureGates, expected]) => {
     expect(options({ featureGates }).featureGates).toMatchObject(expected);
+  });
+});
+
+describe('of what type a flag is', () => {
+  test.for<[OptionName, unknown, string]>([
+    ['masqueradeAll', 'maybe', '--masquerade-all "maybe": must be true or false'],
+    ['masqueradeAll', '', '--masquerade-all "": must be true or false'],
+    ['syncPeriod', 'abc', '--iptables-sync-period "abc": must be a duration such as 30s, 1m30s, 1h or 100ms'],
+    [
+      'logFlushFrequency',
+      'x',
+      '--log-flush-frequency "x": must be a duration such as 30s, 1m30s, 1h or 100ms, or a whole number of nanoseconds',
+    ],
+    ['bindAddress', 'x', '--bind-address "x": must be an IP address'],
+    [
+      'healthzBindAddress',
+      'x',
+      '--healthz-bind-address "x": must be an IP address and a port, such as 0.0.0.0:10256 or [::]:10256; port 0 switches it off',
+    ],
+    ['conntrackMin', 'a', '--conntrack-min "a": must be a whole number from 0 to 2147483647'],
+    ['conntrackMin', '', '--conntrack-min "": must be a whole number from 0 to 2147483647'],
+    ['metricsPort', '99999999999', '--metrics-port "99999999999": must be a whole number from 0 to 65535'],
+    ['kubeApiQps', 'x', '--kube-api-qps "x": must be a number'],
+    [
+      'featureGates',
+      ['A'],
+      '--feature-gates "A": must be feature gates, such as ComponentFlagz=true,NativeHistograms=false',
+    ],
+  ])('%s is not %o', ([option, value, message]) => {
+    expect(flagTypeProblems({ [option]: value }).map(describeProblem)).toEqual([message]);
+  });
+
+  test('nothing but the type is asked for', () => {
+    const given = {
+      proxyMode: 'bogus',
+      detectLocalMode: 'bogus',
+      masqueradeBit: '99',
+      oomScoreAdj: '2000',
+      conntrackMin: '-5',
+      conntrackUdpTimeout: '-5s',
+      syncPeriod: '0s',
+      configSyncPeriod: '0s',
+      nodeportAddresses: ['bogus', ''],
+      clusterCidr: ',',
+      bindAddress: '',
+      healthzBindAddress: '',
+      metricsPort: '70000',
+      showHiddenMetricsForVersion: 'bogus',
+      featureGates: ['NoSuchGate=true'],
+    };
+    expect(flagTypeProblems(given)).toEqual([]);
   });
 });
 

@@ -5,7 +5,7 @@ import * as checks from './checks.ts';
 import { configurationOf, type KubeProxyConfiguration } from './configuration/write.ts';
 import { effectiveGates, type FeatureGates } from './feature-gates.ts';
 import type { HostAndMaybePort, HostPort } from './fields.ts';
-import { FLAGS, type FlagValues, flagsSchema, type OptionName } from './flags.ts';
+import { FLAGS, type FlagValues, flagsSchema, OPTIONS, type OptionName } from './flags.ts';
 import { type OfMode, ofMode, underOwnNames } from './of-mode.ts';
 
 /** Options of which another form counts, once they are put together. */
@@ -70,9 +70,25 @@ export function parseOptions(given: checks.Given, nameOf: NameOf = flagName): Op
     given,
     nameOf,
     report: (option, allowed) =>
-      problems.push({ option, name: nameOf(option), value: given[option] ?? '', allowed }),
+      // What nobody gave has its default, and that does not go with the rest.
+      problems.push({ option, name: nameOf(option), value: given[option] ?? initialOf(option), allowed }),
   });
   return problems.length > 0 ? { ok: false, problems } : { ok: true, options };
+}
+
+function initialOf(option: OptionName): string {
+  return OPTIONS.get(option)?.initial ?? '';
+}
+
+/**
+ * What is wrong with flags that count for nothing, beside a file say: each has to be of its type, as kube-proxy reads
+ * the whole command line before it looks at what it means.
+ */
+export function flagTypeProblems(given: checks.Given, nameOf: NameOf = flagName): OptionProblem[] {
+  return [...FLAGS].flatMap(([option, { isOfType, allowed }]) => {
+    const value = given[option];
+    return value === undefined || isOfType(value) ? [] : [{ option, name: nameOf(option), value, allowed }];
+  });
 }
 
 /** `--cluster-cidr "10.0.0.0/33": must be …`. */
@@ -129,7 +145,7 @@ function combine(parsed: checks.Parsed): Options {
   };
 }
 
-function shownNodeportAddresses({ nodeportAddresses, proxyMode }: FlagValues): string[] {
+function shownNodeportAddresses({ nodeportAddresses, proxyMode }: FlagValues): readonly string[] {
   return nodeportAddresses.length === 0 && proxyMode === 'nftables' ? ['primary'] : nodeportAddresses;
 }
 

@@ -58,6 +58,41 @@ test.for<[string[], boolean]>([
   expect(isOn(await parsed(args), 'cleanup')).toBe(expected);
 });
 
+test.for<[string[], string]>([
+  [['--cleanup', 'false'], 'false'],
+  [['--masquerade-all', 'false'], 'false'],
+  [['--version', 'v1.36.1'], 'v1.36.1'],
+  [['--init-only', '-v', '2', 'true'], 'true'],
+  [['--iptables-localhost-nodeports', '0'], '0'],
+])('%o: a switch takes no word for its value', async ([args, word]) => {
+  await expect(parsed(args)).rejects.toThrow(
+    `error: too many arguments. Expected 0 arguments but got 1: ${word}.`,
+  );
+});
+
+test('a switch is on by its name alone, wherever it stands', async () => {
+  const command = await parsed([
+    '--masquerade-all',
+    '--cleanup',
+    '--cluster-cidr',
+    '--init-only',
+    '--version',
+  ]);
+  expect(command.opts()).toMatchObject({
+    masqueradeAll: 'true',
+    cleanup: 'true',
+    // A flag that needs a value takes the next word, whatever that is.
+    clusterCidr: '--init-only',
+    version: 'true',
+  });
+});
+
+test('a list of several flags is one, and each text in it is one', async () => {
+  const command = await parsed(['--nodeport-addresses=192.0.2.0/24,', '--nodeport-addresses', '10.0.0.0/8']);
+  expect(command.opts()).toMatchObject({ nodeportAddresses: ['192.0.2.0/24', '', '10.0.0.0/8'] });
+  expect((await parsed(['--nodeport-addresses='])).opts()).toMatchObject({ nodeportAddresses: [] });
+});
+
 test('a switch that is neither on nor off is an error', async () => {
   const command = await parsed(['--init-only=perhaps']);
   expect(() => isOn(command, 'init-only')).toThrow('--init-only "perhaps": must be true or false');

@@ -5,7 +5,7 @@ import { VERSION } from '../../version.ts';
 import { CliError } from '../exit.ts';
 import { addFlags, flagValue, switchOption } from '../flags.ts';
 import { readSettings } from '../settings.ts';
-import { addStartFlags, isOn, openLog, start, writesConfiguration } from '../start.ts';
+import { addStartFlags, checkStartFlags, isOn, openLog, start, writesConfiguration } from '../start.ts';
 import { cleanup } from './cleanup.ts';
 import { run } from './run.ts';
 
@@ -49,14 +49,14 @@ export function configure(command: Command): void {
 
 async function kubeProxy(command: Command): Promise<void> {
   const version = versionText(flagValue(command, 'version'));
+  const cleansUp = isOn(command, 'cleanup');
+  checkStartFlags(command);
   if (version !== undefined) {
     process.stdout.write(`${version}\n`);
     return;
   }
   const settings = await readSettings(command, { proxyMode: 'iptables' });
-  if (isOn(command, 'cleanup') && !writesConfiguration(command)) {
-    return cleanup(settings, await openLog(settings));
-  }
+  if (cleansUp && !writesConfiguration(command)) return cleanup(settings, await openLog(settings));
   return start(command, settings, run);
 }
 

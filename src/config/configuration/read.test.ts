@@ -141,6 +141,39 @@ describe('what cannot be used names the field, the value and what is allowed', (
       'nodeportAddresses ["primary","10.0.0.0/8"]: must be CIDRs separated by commas, or the word primary alone',
     ],
     [
+      'nodePortAddresses: [""]',
+      'nodeportAddresses [""]: must be CIDRs separated by commas, or the word primary alone',
+    ],
+    [
+      'nodePortAddresses: ["10.0.0.0/8,11.0.0.0/8"]',
+      'nodeportAddresses ["10.0.0.0/8,11.0.0.0/8"]: must be CIDRs separated by commas, or the word primary alone',
+    ],
+    [
+      'nodePortAddresses: ["10.0.0.0/8,"]',
+      'nodeportAddresses ["10.0.0.0/8,"]: must be CIDRs separated by commas, or the word primary alone',
+    ],
+    [
+      'nodePortAddresses: ["10.0.0.0/8", ""]',
+      'nodeportAddresses ["10.0.0.0/8",""]: must be CIDRs separated by commas, or the word primary alone',
+    ],
+    [
+      'clusterCIDR: ","',
+      'clusterCidr ",": must be one CIDR, or an IPv4 and an IPv6 CIDR separated by a comma, such as 10.244.0.0/16,fd00:10:244::/56',
+    ],
+    ['mode: ipvs\nipvs: {excludeCIDRs: [""]}', 'ipvsExcludeCidrs [""]: must be CIDRs'],
+    ['iptables: {syncPeriod: ""}', 'syncPeriod "": must be a duration such as 30s, 1m30s, 1h or 100ms'],
+    ['ipvs: {tcpTimeout: ""}', 'ipvsTcpTimeout "": must be a duration such as 30s, 1m30s, 1h or 100ms'],
+    ['iptables: {syncPeriod: 1ns}', 'minSyncPeriod "1s": must not be longer than syncPeriod'],
+    [
+      'featureGates: ComponentFlagz=true',
+      'file: featureGates "ComponentFlagz=true": must be a mapping of names to true or false',
+    ],
+    [
+      'featureGates: [ComponentFlagz=true]',
+      'file: featureGates ["ComponentFlagz=true"]: must be a mapping of names to true or false',
+    ],
+    ['logging: {vmodule: "a=1"}', 'file: logging.vmodule "a=1": must be a list of mappings'],
+    [
       'detectLocalMode: BridgeInterface',
       'podBridgeInterface "": must be 1 to 15 letters, digits or . _ @ -, as detectLocalMode BridgeInterface needs one',
     ],

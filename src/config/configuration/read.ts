@@ -119,14 +119,18 @@ function isLeftOut(value: unknown, { zeroCounts, inFile }: FieldInfo): boolean {
     case 'text':
       return value === '';
     case 'duration':
-      return value === '' || (typeof value === 'string' && parseDuration(value) === 0);
+      // The empty text is no duration: Go's decoder refuses it.
+      return typeof value === 'string' && parseDuration(value) === 0;
     case 'boolean':
       return value === false;
     case 'number':
     case 'any':
       return value === 0;
     case 'list':
+    case 'mappings':
       return Array.isArray(value) && value.length === 0;
+    case 'mapping':
+      return false;
   }
 }
 
@@ -141,6 +145,10 @@ function hasType(value: unknown, type: FileType): boolean {
       return typeof value === 'number';
     case 'list':
       return Array.isArray(value) && value.every((item) => typeof item === 'string');
+    case 'mapping':
+      return isMapping(value);
+    case 'mappings':
+      return Array.isArray(value) && value.every(isMapping);
     case 'any':
       return true;
   }
@@ -152,6 +160,8 @@ const EXPECTED: Readonly<Record<FileType, string>> = {
   boolean: 'must be true or false',
   number: 'must be a number',
   list: 'must be a list of texts',
+  mapping: 'must be a mapping of names to true or false',
+  mappings: 'must be a list of mappings',
   any: '',
 };
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { configMapData } from '../../../test/support/config-map.ts';
 import { HEAD, load, optionsOfFile } from '../../../test/support/load-configuration.ts';
+import type { OptionName } from '../flags.ts';
+import { describeProblem, parseOptions } from '../options.ts';
 import { configurationYaml } from './write.ts';
 
 /** What kube-proxy 1.36 writes for an empty file, in the order of names. */
@@ -121,6 +123,20 @@ test('what is written can be read, and says the same', async () => {
   expect(text).toBe(DEFAULTED);
   expect(await load(text)).toMatchObject({ notices: [], problems: [] });
   expect((await optionsOfFile(text)).configuration).toEqual(configuration);
+});
+
+test.for<[string, Readonly<Partial<Record<OptionName, unknown>>>]>([
+  ['healthzBindAddress', { healthzPort: '0' }],
+  ['healthzBindAddress', { healthzBindAddress: '' }],
+  ['healthzBindAddress', { healthzBindAddress: '127.0.0.1:0' }],
+  ['metricsBindAddress', { metricsPort: '0' }],
+  ['metricsBindAddress', { metricsBindAddress: '' }],
+] as const)('%s of a server that is off for %o is off for who reads it', async ([field, given]) => {
+  const result = parseOptions(given);
+  if (!result.ok) throw new Error(result.problems.map(describeProblem).join('\n'));
+  const text = await configurationYaml(result.options.configuration);
+  expect(text).toContain(`\n${field}: 0.0.0.0:0\n`);
+  expect(await optionsOfFile(text)).toMatchObject({ [field]: undefined });
 });
 
 test('every field arrives, and comes back', async () => {

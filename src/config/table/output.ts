@@ -16,7 +16,7 @@ interface ModuleVerbosity {
 function vmodule() {
   return fields.field<readonly ModuleVerbosity[]>({
     allowed: 'must be file patterns and levels, such as proxier=4,config*=6',
-    inFile: 'any',
+    inFile: 'mappings',
     read(input) {
       if (typeof input !== 'string') return Array.isArray(input) ? checked(input) : undefined;
       const pairs = input.split(',').filter((pair) => pair.trim() !== '');
@@ -65,7 +65,7 @@ const textStream = stream('text');
 const jsonStream = stream('json');
 
 export const outputOptions = {
-  verbosity: option(fields.integer(0, VERBOSITY_MAX), '0', {
+  verbosity: option(fields.decimalInteger(0, VERBOSITY_MAX), '0', {
     flag: 'v',
     short: 'v',
     value: '<level>',

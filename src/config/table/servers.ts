@@ -6,6 +6,8 @@ export const HEALTHZ_PORT = 10_256;
 export const METRICS_PORT = 10_249;
 
 const PORT_0 = 'port 0 is taken, and means that nothing listens';
+/** A file says so with port 0 alone: in it the empty text means the default, as in kube-proxy. */
+const NOWHERE = 'port 0 for nowhere';
 
 export const serversOptions = {
   healthzBindAddress: option(fields.hostPort(), '0.0.0.0', {
@@ -15,7 +17,9 @@ export const serversOptions = {
     shownDefault: `0.0.0.0:${HEALTHZ_PORT}`,
     group: 'Servers',
     text: `where /healthz and /livez answer; empty for nowhere (default: port ${HEALTHZ_PORT} of every address)`,
+    fieldText: `where /healthz and /livez answer; ${NOWHERE}`,
     differs: PORT_0,
+    flagDiffers: 'empty switches the server off, where kube-proxy passes over it',
   }),
   healthzPort: option(fields.integer(0, 65_535), `${HEALTHZ_PORT}`, {
     flag: 'healthz-port',
@@ -31,6 +35,7 @@ export const serversOptions = {
     shownDefault: `127.0.0.1:${METRICS_PORT}`,
     group: 'Servers',
     text: `where metrics are served; empty for nowhere (default: 127.0.0.1:${METRICS_PORT})`,
+    fieldText: `where metrics are served; ${NOWHERE}`,
     differs: PORT_0,
     flagDiffers: 'empty switches the server off, as kube-proxy says and does not do (Q10)',
   }),
