@@ -81,6 +81,7 @@ With \`--config\` the file takes the place of all flags but for those marked †
 
 - Unknown fields, and keys that are set twice, are named in the log and left out; of a key that is set twice the last one counts. A value that is not allowed ends the program, and the message names the file, the field, the value and what is allowed.
 - Absence, \`null\` and the zero of a type (\`""\` for text, \`0\`, \`0s\`, \`false\`, \`[]\`) mean the default, as kubeadm writes them. In fields marked ‡ zero counts, and only \`null\` and absence mean the default.
+- It is read as Kubernetes reads YAML, by the rules of version 1.1: \`yes\` and \`on\` are true, \`016\` is 14.
 - The text of a list is one entry, with its commas: \`nodePortAddresses: [""]\` is an error, no empty list.
 - Sync periods and masquerading come from the part of the chosen mode: \`iptables\`, \`ipvs\` or \`nftables\`. IPVS has no masquerading of its own and takes that of \`iptables\`.
 - When the file says something else than it did, the program ends with exit code 1, so that it is started anew.

@@ -1,5 +1,6 @@
 /** YAML or JSON text as one mapping, and what a strict reader would not have let pass. */
 import type { Document, Node } from 'yaml';
+import { goYamlSchema } from '../../source/manifests/go-yaml.ts';
 
 export interface ConfigurationDocument {
   readonly content: Readonly<Record<string, unknown>>;
@@ -10,7 +11,7 @@ export interface ConfigurationDocument {
 /** Throws an `Error` that says what is wrong and where; `origin` names the text. */
 export async function parseConfiguration(text: string, origin: string): Promise<ConfigurationDocument> {
   const yaml = await import('yaml');
-  const parsed = yaml.parseAllDocuments(text, { merge: true, uniqueKeys: false });
+  const parsed = yaml.parseAllDocuments(text, { schema: goYamlSchema(yaml), uniqueKeys: false });
   const documents: readonly Document.Parsed[] = 'empty' in parsed ? [] : parsed;
   const [first] = documents;
   const [error] = documents.flatMap(({ errors }) => errors);

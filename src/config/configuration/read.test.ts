@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HEAD, load, optionsOfFile } from '../../../test/support/load-configuration.ts';
 import type { Options } from '../options.ts';
 
-describe('zero', () => {
+describe('zero, and what YAML 1.1 makes of values', () => {
   test.for<[string, Partial<Options>]>([
     ['iptables: {syncPeriod: 0s, minSyncPeriod: 0s}', { syncPeriod: 30_000, minSyncPeriod: 1000 }],
     ['mode: nftables\nnftables: {minSyncPeriod: "0"}', { syncPeriod: 30_000, minSyncPeriod: 1000 }],
@@ -26,6 +26,9 @@ describe('zero', () => {
     ['clientConnection: {qps: 0, burst: 0}', { kubeApiQps: 5, kubeApiBurst: 10 }],
     ['nodePortAddresses: []', { nodeportAddresses: undefined }],
     ['mode: nftables\niptables: {masqueradeAll: true}', { masqueradeAll: false }],
+    ['iptables: {masqueradeAll: yes, masqueradeBit: 016}', { masqueradeAll: true, masqueradeBit: 14 }],
+    ['iptables: {masqueradeAll: on, masqueradeBit: 0xe}', { masqueradeAll: true, masqueradeBit: 14 }],
+    ['conntrack: {tcpBeLiberal: On, min: 131_072}', { conntrackTcpBeLiberal: true, conntrackMin: 131_072 }],
     [
       'mode: ipvs\niptables: {masqueradeAll: true}\nnftables: {masqueradeAll: false}',
       { masqueradeAll: true },
@@ -102,6 +105,7 @@ describe('what cannot be used names the field, the value and what is allowed', (
   });
 
   test.for<[string, string]>([
+    ['mode: on', 'file: mode true: must be text, in quotes'],
     ['mode: 5', 'file: mode 5: must be text, in quotes'],
     [
       'iptables: {masqueradeAll: "true"}',

@@ -139,6 +139,22 @@ test.for<[string, Readonly<Partial<Record<OptionName, unknown>>>]>([
   expect(await optionsOfFile(text)).toMatchObject({ [field]: undefined });
 });
 
+test('texts that are something else in YAML 1.1 are written in quotes', async () => {
+  const { configuration } = await optionsOfFile(
+    `${HEAD}hostnameOverride: "016"\nwinkernel: {networkName: "on", sourceVip: "12:30:00", rootHnsEndpointName: "2015-01-01"}\n`,
+  );
+  const text = await configurationYaml(configuration);
+  for (const line of [
+    'hostnameOverride: "016"',
+    '  networkName: "on"',
+    '  rootHnsEndpointName: "2015-01-01"',
+    '  sourceVip: "12:30:00"',
+  ]) {
+    expect(text).toContain(`\n${line}\n`);
+  }
+  expect((await optionsOfFile(text)).configuration).toEqual(configuration);
+});
+
 test('every field arrives, and comes back', async () => {
   const text = `${HEAD}bindAddress: 2001:db8::1
 bindAddressHardFail: true
@@ -163,7 +179,7 @@ oomScoreAdj: 0
 portRange: 1-2
 showHiddenMetricsForVersion: '1.35'
 windowsRunAsService: true
-winkernel: {enableDSR: true, forwardHealthCheckVip: true, networkName: n, rootHnsEndpointName: r, sourceVip: s}
+winkernel: {enableDSR: true, forwardHealthCheckVip: true, networkName: net, rootHnsEndpointName: r, sourceVip: s}
 `;
   const loaded = await load(text);
   expect(loaded).toMatchObject({ notices: [], problems: [] });
@@ -244,7 +260,7 @@ windowsRunAsService: true
 winkernel:
   enableDSR: true
   forwardHealthCheckVip: true
-  networkName: n
+  networkName: net
   rootHnsEndpointName: r
   sourceVip: s
 `,

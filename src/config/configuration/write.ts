@@ -28,10 +28,10 @@ export function configurationOf(values: FlagValues): KubeProxyConfiguration {
   return sorted(root);
 }
 
-/** As YAML text. */
+/** As YAML text, of which YAML 1.1, too, makes the same: a text such as `on` is in quotes. */
 export async function configurationYaml(configuration: KubeProxyConfiguration): Promise<string> {
   const { stringify } = await import('yaml');
-  return stringify(configuration, { lineWidth: 0 });
+  return stringify(configuration, { lineWidth: 0, compat: 'yaml-1.1' });
 }
 
 function written(name: OptionName, value: unknown): unknown {

@@ -53,9 +53,23 @@ describe('parseManifest', () => {
   });
 
   it('reads anchors, and the merge key of YAML 1.1', async () => {
-    const text = 'kind: Service\na: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n';
+    const text = 'kind: Service\na: &a {k: 1}\nb: *a\nc: {<<: *a, l: 2}\n';
     expect(await read(text)).toEqual([
-      ['web.yaml:1', { kind: 'Service', a: { x: 1 }, b: { x: 1 }, c: { x: 1, y: 2 } }],
+      ['web.yaml:1', { kind: 'Service', a: { k: 1 }, b: { k: 1 }, c: { k: 1, l: 2 } }],
+    ]);
+  });
+
+  it('reads values as kubectl does', async () => {
+    const text =
+      'kind: Service\nspec: {port: 0120, local: yes, at: 2015-01-01, time: 12:30:00, name: "on"}\n';
+    expect(await read(text)).toEqual([
+      [
+        'web.yaml:1',
+        {
+          kind: 'Service',
+          spec: { port: 80, local: true, at: '2015-01-01', time: '12:30:00', name: 'on' },
+        },
+      ],
     ]);
   });
 

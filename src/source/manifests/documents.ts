@@ -2,6 +2,7 @@
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import type { Document } from 'yaml';
 import { type Fields, isFields, quote } from '../../cluster/project/fields.ts';
+import { goYamlSchema } from './go-yaml.ts';
 import { parseJsonStream } from './json-stream.ts';
 import { isListKind, LIST, rightSpelling } from './kinds.ts';
 import { DocumentError, ManifestError, type Place, placeIn } from './manifest-error.ts';
@@ -84,8 +85,7 @@ function parseJson(text: string, file: string): Parsed[] | undefined {
 async function* parseYaml(text: string, file: string): AsyncGenerator<Parsed> {
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
-  // kubectl reads YAML 1.1, of which manifests use the merge key.
-  const composer = new yaml.Composer({ merge: true, lineCounter: lines });
+  const composer = new yaml.Composer({ schema: goYamlSchema(yaml), lineCounter: lines });
   const tokens = new yaml.Parser(lines.addNewLine).parse(text);
   let turnEnds = performance.now() + TURN;
   for (const document of composer.compose(tokens, true, text.length)) {
