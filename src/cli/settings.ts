@@ -18,6 +18,8 @@ import { flagValue, givenFlags, givenNames } from './flags.ts';
 
 export interface Settings {
   readonly options: Options;
+  /** How an option is called by whoever gave it: a flag, or a field of the file. */
+  readonly nameOf: NameOf;
   /** What should be said as soon as there is a log. */
   readonly notices: readonly string[];
   /** Every flag's value as text, by its name without dashes. */
@@ -41,6 +43,7 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
   if (typeof path !== 'string' || path === '') {
     return {
       options: checked({ ...defaults, ...flags }, flagName),
+      nameOf: flagName,
       notices: deprecated,
       flags: flagTexts(command),
     };
@@ -51,16 +54,18 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
   });
   const { counting, ignored } = besideFile(flags);
   const ignoredNames = Object.keys(ignored) as OptionName[];
+  const nameOf: NameOf = (option) => {
+    const field = FIELDS.get(option)?.field;
+    return option in counting || field === undefined ? flagName(option) : `${path}: ${field}`;
+  };
   return {
     // Objects from files need no API server, whatever the configuration says of one.
     options: checked(
       { ...given, ...counting, ...('manifests' in counting ? { kubeconfig: '' } : {}) },
-      (option) => {
-        const field = FIELDS.get(option)?.field;
-        return option in counting || field === undefined ? flagName(option) : `${path}: ${field}`;
-      },
+      nameOf,
       flagTypeProblems(ignored, flagName),
     ),
+    nameOf,
     notices: [
       ...deprecated,
       ...notices,

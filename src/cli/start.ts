@@ -2,6 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import { type Command, Option } from 'commander';
+import type { IpFamily } from '../cluster/values.ts';
+import { familyProblems } from '../config/advice.ts';
 import { configurationYaml } from '../config/configuration/write.ts';
 import { parseBool } from '../config/fields.ts';
 import type { Options } from '../config/options.ts';
@@ -69,6 +71,12 @@ export function writesConfiguration(command: Command): boolean {
   return Boolean(flagValue(command, 'write-config-to'));
 }
 
+/** Throws a `CliError` when settings are of another IP family than those that this node turned out to serve. */
+export function checkFamilies({ options, nameOf }: Settings, families: readonly IpFamily[]): void {
+  const problems = familyProblems(options, families, nameOf);
+  if (problems.length > 0) throw new CliError(problems.join('\n'));
+}
+
 /** Writes the configuration or prepares the machine, if that is asked for, and else runs. */
 export async function start(
   command: Command,
@@ -97,7 +105,11 @@ async function initialize(settings: Settings): Promise<void> {
   const { options } = settings;
   const log = await openLog(settings);
   // What the rules need is loaded into the kernel by trying them, and brings its settings along.
-  await usableBackends(backendMaker(options, log), options, log);
+  const backends = await usableBackends(backendMaker(options, log), options, log);
+  checkFamilies(
+    settings,
+    backends.map(({ family }) => family),
+  );
   const failed = await applySettings(machineSettings(options), { log, dryRun: options.dryRun });
   const missing = failed.filter(({ essential }) => essential);
   if (missing.length > 0) {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
@@ -60,6 +60,15 @@ describe('called kube-proxy', () => {
       'error: too many arguments. Expected 0 arguments but got 1: run.\nkube-proxy --help lists the flags\n',
     ],
     [['--config=/not/there'], 'error: --config "/not/there": there is no such file\n'],
+    [
+      ['--cleanup', 'false'],
+      'error: too many arguments. Expected 0 arguments but got 1: false.\nkube-proxy --help lists the flags\n',
+    ],
+    [
+      ['--version', '--conntrack-min=a'],
+      'error: --conntrack-min "a": must be a whole number from 0 to 2147483647\n',
+    ],
+    [['--write-config-to=x', '--init-only=maybe'], 'error: --init-only "maybe": must be true or false\n'],
   ])('%o ends with 1', async ([args, stderr]) => {
     expect(await kubeProxy(args)).toEqual({ code: 1, stdout: '', stderr });
   });
@@ -193,6 +202,32 @@ users: [{name: default, user: {token: secret}}]
       expect(stderr.trimEnd().split('\n').at(-1)).toBe(
         'error: /proc/sys/net/netfilter/nf_conntrack_udp_timeout cannot be set to 77; run this as root, with /proc/sys writable',
       );
+    });
+
+    test('settings of an IP family that the node does not serve end it', async () => {
+      await place.runner.run({
+        argv: ['sh', '-c', 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6'],
+      });
+      const common = ['--proxy-mode=nftables', '--oom-score-adj=0', '--conntrack-max-per-core=0'];
+      for (const flag of ['--master=http://127.0.0.1:1', '--init-only']) {
+        const { code, stderr } = await kubeProxy([...common, flag, '--cluster-cidr=fd00::/56'], inside);
+        expect({ flag, code, error: stderr.trimEnd().split('\n').at(-1) }).toEqual({
+          flag,
+          code: 1,
+          error:
+            'error: --cluster-cidr "fd00::/56": must have an IPv4 CIDR, or be left out, as this node serves no other IP family',
+        });
+      }
+      const path = join(directory, 'ipv6.yaml');
+      await writeFile(
+        path,
+        `${CONFIG.replace('KUBECONFIG', '""')}mode: nftables\nbindAddress: 2001:db8::1\n`,
+      );
+      const { code, stderr } = await kubeProxy([`--config=${path}`, '--master=http://127.0.0.1:1'], inside);
+      expect({ code, error: stderr.trimEnd().split('\n').at(-1) }).toEqual({
+        code: 1,
+        error: `error: ${path}: bindAddress "2001:db8::1": must be an IPv4 address, or be left out, as this node serves no other IP family`,
+      });
     });
 
     test('--cleanup removes the rules of all modes, and nothing else', async () => {

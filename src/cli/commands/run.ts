@@ -25,7 +25,7 @@ import { nodeNameOf, ownAddresses } from '../node.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { stopSignal } from '../signals.ts';
 import { createSource, logProblems, tapped } from '../source.ts';
-import { addStartFlags, openLog, start } from '../start.ts';
+import { addStartFlags, checkFamilies, openLog, start } from '../start.ts';
 import { applySettings } from '../system.ts';
 
 const GROUPS: readonly FlagGroup[] = [
@@ -84,11 +84,12 @@ export async function run(settings: Settings): Promise<void> {
   const make = backendMaker(options, log);
   const backends = (await usableBackends(make, options, log)).map((backend) => metrics.counted(backend));
   const families = backends.map(({ family }) => family);
+  checkFamilies(settings, families);
   log.info(
     { version: VERSION, mode: options.proxyMode, families, node: nodeName, source: source.description },
     'Starting kube-rulesync',
   );
-  for (const advice of adviceOn(options, families)) log.warn(advice);
+  for (const advice of adviceOn(options, families, settings.nameOf)) log.warn(advice);
   await applySettings([oomScore(options), ...systemSettings(options, availableParallelism())], {
     log,
     dryRun: options.dryRun,
