@@ -1,5 +1,6 @@
 /** How the program ends: with 0, or with 1 and one line on stderr that says what went wrong. */
 import { CommanderError } from 'commander';
+import { textWithoutUserinfo } from './userinfo.ts';
 
 export const OK = 0;
 export const FAILED = 1;
@@ -14,17 +15,20 @@ export class CliError extends Error {
  */
 export function errorText(error: unknown, withStack: boolean): string {
   if (error instanceof CommanderError) return '';
-  if (!(error instanceof Error)) return `error: ${String(error)}\n`;
+  if (!(error instanceof Error)) return `error: ${printable(String(error))}\n`;
   const stack = withStack && !(error instanceof CliError) ? error.stack : undefined;
   return `${printable(error.message)
     .split('\n')
     .map((line) => `error: ${line}`)
-    .join('\n')}\n${stack === undefined ? '' : `${stack}\n`}`;
+    .join('\n')}\n${stack === undefined ? '' : `${printable(stack)}\n`}`;
 }
 
-/** The names of files and what stands in them are others' words: a terminal takes control characters for commands. */
+/**
+ * The names of files and what stands in them are others' words: a terminal takes control characters for commands.
+ * Passwords in URLs are for nobody's log.
+ */
 function printable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD');
+  return textWithoutUserinfo(text).replaceAll(/[^\P{Cc}\n\t]/gu, '\uFFFD');
 }
 
 /**

@@ -1,9 +1,10 @@
 /** The commands of the program. Each one's own code, and its flags, are loaded when it is called. */
 import { basename } from 'node:path';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { VERSION } from '../version.ts';
 import { errorText, FAILED, OK, toleratePipes } from './exit.ts';
 import { normalizeArguments } from './normalize.ts';
+import { textWithoutUserinfo } from './userinfo.ts';
 
 interface CommandModule {
   /** Gives the command its flags, examples and action. */
@@ -45,6 +46,9 @@ Examples:
   kube-rulesync run --help
 `;
 
+/** What is wrong with a command line is told in its own words, which may have a password in them. */
+const OUTPUT: OutputConfiguration = { outputError: (text, write) => write(textWithoutUserinfo(text)) };
+
 /** Under this name the program is a command of its own, which takes kube-proxy's flags. */
 const KUBE_PROXY = 'kube-proxy';
 
@@ -81,6 +85,7 @@ function createProgram(): Command {
     .configureHelp({ showGlobalOptions: false })
     // `kube-proxy --version` is that command's own.
     .enablePositionalOptions()
+    .configureOutput(OUTPUT)
     .exitOverride();
   for (const [name, spec] of Object.entries(COMMANDS)) {
     program.command(name).summary(spec.summary).helpOption('-h, --help', 'print this help');
@@ -96,6 +101,7 @@ async function createKubeProxy(): Promise<Command> {
   const program = new Command(KUBE_PROXY)
     .helpOption('-h, --help', 'print this help')
     .showHelpAfterError('kube-proxy --help lists the flags')
+    .configureOutput(OUTPUT)
     .exitOverride();
   const { configure } = await import('./commands/kube-proxy.ts');
   configure(program);

@@ -45,7 +45,7 @@ export async function readSettings(command: Command, defaults: Given = {}): Prom
       options: checked({ ...defaults, ...flags }, flagName),
       nameOf: flagName,
       notices: deprecated,
-      flags: flagTexts(command),
+      flags: flagTexts(command, defaults),
     };
   }
   const file = await readConfigFile(path);

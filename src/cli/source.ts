@@ -7,6 +7,7 @@ import type { ApiHooks } from '../source/api/options.ts';
 import type { Transport } from '../source/api/transport.ts';
 import type { Source, SourceSink, SourceStatus } from '../source/source.ts';
 import { VERSION } from '../version.ts';
+import { urlWithoutUserinfo } from './userinfo.ts';
 
 /** A source, and the way to the server it asks, where it asks one. */
 export interface ChosenSource extends Source {
@@ -30,7 +31,9 @@ export async function createSource(
     return createManifestsSource({ path: options.manifests, nodeName, watch, log });
   }
   const { createApiSource } = await import('../source/api/source.ts');
-  const { kubeconfig, master } = options;
+  const { kubeconfig } = options;
+  // Requests go without a password that a URL has, and so do messages about them.
+  const master = urlWithoutUserinfo(options.master);
   return createApiSource({ kubeconfig, master, nodeName, userAgent: `kube-rulesync/${VERSION}`, log, hooks });
 }
 

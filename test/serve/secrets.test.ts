@@ -1,12 +1,15 @@
 /** What a kubeconfig keeps secret stays so: in logs however much they say, in what is printed, and in every answer. */
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { configure } from '../../src/cli/commands/kube-proxy.ts';
 import { DaemonServers } from '../../src/cli/daemon-servers.ts';
+import { flagTexts } from '../../src/cli/flag-texts.ts';
 import { createSource, tapped } from '../../src/cli/source.ts';
 import { ProxyMetrics } from '../../src/metrics/proxy-metrics.ts';
 import { NodeProxy } from '../../src/proxy.ts';
@@ -168,6 +171,39 @@ test('a password, for the server or for a proxy on the way', async () => {
   expectNoSecret(`${refused.stdout}${refused.stderr}`);
 });
 
+test('a password in the URL of --master', async () => {
+  const api = await serve();
+  const withPassword = api.url.replace('http://', `http://me:${SECRET}@`);
+  const { code, stdout, stderr } = await cli(['dump', ...LOUD, '--master', withPassword]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('10.244.1.5') });
+  expectNoSecret(`${stdout}${stderr}`);
+
+  const written = join(directory, 'written.yaml');
+  const writing = await cli([
+    'kube-proxy',
+    '-v=10',
+    `--master=${withPassword}`,
+    `--write-config-to=${written}`,
+  ]);
+  expect(writing.code).toBe(0);
+  expectNoSecret(`${writing.stderr}${await readFile(written, 'utf8')}`);
+
+  for (const args of [
+    ['dump', ...LOUD, `--master=http://me:${SECRET}@127.0.0.1:1`],
+    ['dump', ...LOUD, `--master=http://me:${SECRET}@127.0.0.1 :1`],
+    ['dump', ...LOUD, `--master=http://me:/${SECRET}@127.0.0.1`],
+    ['dump', ...LOUD, `--master=me:${SECRET}@127.0.0.1 :1`],
+    ['dump', `--mastr=http://me:${SECRET}@127.0.0.1`],
+    ['kube-proxy', `--mastr=http://me:${SECRET}@127.0.0.1`],
+    ['kube-proxy', `http://me:${SECRET}@127.0.0.1`],
+  ]) {
+    const refused = await cli(args);
+    expect([args, refused.code, refused.stdout]).toEqual([args, 1, '']);
+    expect(refused.stderr).toContain('error: ');
+    expectNoSecret(refused.stderr);
+  }
+});
+
 test('a plug-in that fails, or says something else', async () => {
   for (const script of ['exit 7', 'echo "{}"', 'printf %s "$PASSWORD"']) {
     const user = await plugin(script);
@@ -205,12 +241,19 @@ test('no answer of a server, no Event and no line of the log has it', async () =
     healthzBindAddress: '',
     metricsBindAddress: `127.0.0.1:${metricsPort}`,
   });
+  const kubeProxy = new Command();
+  configure(kubeProxy);
+  const flags = [
+    `--kubeconfig=${kubeconfig}`,
+    `--master=${api.url.replace('http://', `http://me:${SECRET}@`)}`,
+  ];
+  kubeProxy.action(() => undefined).parse(flags, { from: 'user' });
   const runner = { run: () => Promise.reject(new Error('there are no tools')) };
   const metrics = new ProxyMetrics({ mode: 'nftables', version: 'v0.1.0', featureGates: [], runner });
   const source = await createSource(options, 'node1', true, log, metrics.hooks);
   const servers = new DaemonServers({
     options,
-    flags: { kubeconfig },
+    flags: flagTexts(kubeProxy),
     nodeName: 'node1',
     families: ['IPv4'],
     requiredKinds: ['Service', 'EndpointSlice', 'Node'],
@@ -253,5 +296,6 @@ test('no answer of a server, no Event and no line of the log has it', async () =
     ),
   );
   expect(told.join('')).toContain(kubeconfig);
+  expect(told.join('')).toContain(api.url);
   expectNoSecret([...told, ...lines, events].join(''));
 });

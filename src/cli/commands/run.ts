@@ -1,6 +1,7 @@
 /** `kube-rulesync run` */
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
+import { MODES } from '../../../backends/registry.ts';
 import type { ValueKind } from '../../cluster/values.ts';
 import { adviceOn } from '../../config/advice.ts';
 import { toldGates } from '../../config/feature-gates.ts';
@@ -60,7 +61,7 @@ export function configure(command: Command): void {
       'Programs this node for the Services of the cluster and follows every change until it is stopped. The rules stay when it ends.',
     )
     .addHelpText('after', EXAMPLES)
-    .action(async () => start(command, await readSettings(command), run));
+    .action(async () => start(command, await readSettings(command, { proxyMode: MODES[0] }), run));
   addStartFlags(command);
   addFlags(command, GROUPS);
 }
