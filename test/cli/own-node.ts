@@ -2,9 +2,11 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { execa } from 'execa';
 import type { CommandRunner } from '../../src/node/runner.ts';
 import { createNamespace, type LoneNamespace } from '../support/namespace.ts';
@@ -24,13 +26,13 @@ const API_PORT = 6443;
 
 export interface LogLine {
   readonly msg: string;
-  readonly level: string | number;
+  readonly family?: string;
   readonly families?: readonly string[];
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
@@ -38,6 +40,8 @@ export class OwnNode {
   readonly directory: string;
   readonly #place: LoneNamespace;
   readonly #cleanups: (() => Promise<unknown>)[] = [];
+  /** By the port they lead to. */
+  readonly #relays = new Map<number, Promise<void>>();
   #child: ReturnType<typeof startCli> | undefined;
   #ended = false;
   #stdout = '';
@@ -115,15 +119,20 @@ export class OwnNode {
     });
     server.listen(path);
     await once(server, 'listening');
-    const argv = [process.execPath, RELAY, `${API_PORT}`, path];
-    const relay = execa('ip', ['netns', 'exec', this.#place.name, ...argv], { reject: false });
+    this.#cleanups.push(async () => void server.close());
+    await this.#relay(`${API_PORT}`, path);
+    return [`--master=http://127.0.0.1:${API_PORT}`];
+  }
+
+  /** Passes connections on until this is closed; each end is a port of the node or a socket's path. */
+  async #relay(from: string, to: string): Promise<void> {
+    const argv = ['netns', 'exec', this.#place.name, process.execPath, RELAY, from, to];
+    const relay = execa('ip', argv, { reject: false });
     this.#cleanups.push(async () => {
       relay.kill('SIGKILL');
       await relay;
-      server.close();
     });
     await once(relay.stdout, 'data');
-    return [`--master=http://127.0.0.1:${API_PORT}`];
   }
 
   get pid(): number {
@@ -140,6 +149,7 @@ export class OwnNode {
     return whole.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine);
   }
 
+  /** How often. */
   says(message: string): number {
     return this.log.filter(({ msg }) => msg === message).length;
   }
@@ -148,17 +158,21 @@ export class OwnNode {
   async synced(): Promise<void> {
     await until(() => {
       if (this.#ended) throw new Error(this.#stderr);
+      const synced = this.log.filter(({ msg }) => msg === 'SyncProxyRules complete');
       const families = this.log.find(({ families }) => families)?.families;
-      return this.says('SyncProxyRules complete') === families?.length;
+      return new Set(synced.map(({ family }) => family)).size === families?.length;
     }, 90_000);
   }
 
-  /** Asks a server of the node; rejects when nobody answers. */
-  async get(url: string): Promise<HttpAnswer> {
-    const script = `const response = await fetch(${JSON.stringify(url)});
-      const { status, headers } = response;
-      console.log(JSON.stringify({ status, headers: Object.fromEntries(headers), body: await response.text() }));`;
-    return JSON.parse(await this.prints(process.execPath, '--input-type=module', '-e', script)) as HttpAnswer;
+  /** Asks what listens on a port of the node's 127.0.0.1; rejects when nobody answers. */
+  async get(port: number, path: string): Promise<HttpAnswer> {
+    const socketPath = join(this.directory, `${port}.sock`);
+    const relay = this.#relays.get(port) ?? this.#relay(socketPath, `${port}`);
+    this.#relays.set(port, relay);
+    await relay;
+    const asked = request({ socketPath, path, headers: { host: 'node1', connection: 'close' } }).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
   }
 
   async close(): Promise<void> {

@@ -259,6 +259,36 @@ test('IPVS mode is told of at the start, as in kube-proxy', async () => {
   expect(told.sort()).toEqual(['IPVSDeprecation Warning Node', 'Starting Normal Node']);
 });
 
+test.for([
+  ['ComponentFlagz', '/flagz', '/statusz'],
+  ['ComponentStatusz', '/statusz', '/flagz'],
+] as const)('the gate %s switches %s off, and not %s', async ([gate, off, on]) => {
+  const { metricsPort, start } = await daemon({ featureGates: `${gate}=false` });
+  await start();
+  expect((await get(metricsPort, off)).status).toBe(404);
+  expect((await get(metricsPort, on)).status).toBe(200);
+  // Nor is it listed.
+  expect((await get(metricsPort, on)).body).not.toContain(off);
+});
+
+test.for([
+  ['ipvs', { ipvsSyncPeriod: '100ms', ipvsMinSyncPeriod: '0s', syncPeriod: '1h' }],
+  ['nftables', { ipvsSyncPeriod: '1h', syncPeriod: '100ms' }],
+] as const)('what waits for two sync periods of %s mode is too late', async ([proxyMode, periods]) => {
+  const { api, backends, healthzPort, start } = await daemon({ proxyMode, ...periods });
+  await start();
+  await until(async () => /"IPv4":\{"lastUpdated":"2/.test((await get(healthzPort, '/healthz')).body));
+  const gate = Promise.withResolvers<void>();
+  for (const backend of backends) backend.gate = gate.promise;
+  try {
+    api.apply(service('web', '10.96.0.10'));
+    await until(async () => (await get(healthzPort, '/livez')).status === 503);
+  } finally {
+    gate.resolve();
+  }
+  await until(async () => (await get(healthzPort, '/livez')).status === 200);
+});
+
 test('an empty address is no server, and all else goes on', async () => {
   const { api, metricsPort, healthzPort, start } = await daemon({ metricsBindAddress: '' });
   await start();
