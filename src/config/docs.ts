@@ -20,26 +20,26 @@ const COMMAND_FLAGS: readonly Row[] = [
       'different: the file is compared by content, so that a ConfigMap that is mounted anew counts (kube-proxy misses it) and a touched file does not',
   },
   {
-    name: '`--write-config-to <path>`',
+    name: '`--write-config-to <path>` †',
     initial: '',
     text: 'write the configuration with its defaults, and end',
     beside:
       'different: a server that is switched off is written with port 0, so that it is off for whoever reads the file. kube-proxy writes an empty text, which means the default there',
   },
   {
-    name: '`--init-only`',
+    name: '`--init-only` †',
     initial: '',
     text: 'do what needs more rights than CAP_NET_ADMIN, and end',
     beside: 'same',
   },
   {
-    name: '`--cleanup`',
+    name: '`--cleanup` †',
     initial: '',
     text: 'remove the rules of all modes, and end',
     beside: 'different: virtual servers that are not of Services stay (Q8), and what is left is named',
   },
   {
-    name: '`--version`',
+    name: '`--version` †',
     initial: '',
     text: 'print the version, and end',
     beside:

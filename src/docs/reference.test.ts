@@ -1,6 +1,7 @@
 /** Nothing that kube-proxy 1.36 has is left out of the tables, and nothing in them is made up. */
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { HEAD, optionsOfFile } from '../../test/support/load-configuration.ts';
 import {
   codeIn,
   pageRows,
@@ -9,6 +10,9 @@ import {
   referenceText,
 } from '../../test/support/reference.ts';
 import { configure } from '../cli/commands/kube-proxy.ts';
+import { flagTexts } from '../cli/flag-texts.ts';
+import { formatDuration, parseDuration } from '../config/duration.ts';
+import { FIELDS, FLAGS } from '../config/flags.ts';
 import { EVENTS } from '../events/catalogue.ts';
 
 /** What is set as code in one column of a page's tables. */
@@ -47,6 +51,75 @@ describe.skipIf(referenceMissing)(
       const listed = referenceRows('1.2').flatMap(([cell = '']) => fieldsIn(cell, known));
       expect(listed.length).toBeGreaterThan(55);
       expect(listed.filter((field) => !known.has(field))).toEqual([]);
+    });
+
+    test('the defaults of flags are those that are listed', () => {
+      const here = new Command();
+      configure(here);
+      here.action(() => undefined).parse([], { from: 'user' });
+      const texts = flagTexts(here, { proxyMode: 'iptables' });
+      const known = documentedFlags();
+      const listed = referenceRows('1.1').flatMap(([cell = '', initial = '']) =>
+        withDefaults(flagsIn(cell, known), initial.split(' / ')),
+      );
+      expect(listed.length).toBeGreaterThan(45);
+      const differences = listed.flatMap(([flag, there]) => {
+        const text = normalDefault(texts[flag.replace(/^-+/, '')]);
+        return text === there ? [] : [[flag, { there, here: text }]];
+      });
+      expect(Object.fromEntries(differences)).toEqual({
+        // Both: the flag is empty, and rr is what comes of that.
+        '--ipvs-scheduler': { there: 'rr', here: '' },
+      });
+    });
+
+    test('the defaults of fields are those that are listed, in the tables and in the program', async () => {
+      const { configuration } = await optionsOfFile(HEAD);
+      const known = documented('docs/flags.md');
+      const fields = new Map(Array.from(FIELDS.values(), (info) => [info.field, info]));
+      const listed = referenceRows('1.2').flatMap(([cell = '', initial = '']) =>
+        withDefaults(fieldsIn(cell, known), initial.split(/ \/ |, /)),
+      );
+      expect(listed.length).toBeGreaterThan(48);
+      const differences = listed.flatMap(([field, there]) => {
+        const { fieldDefault, shownDefault, initial } = fields.get(field) ?? {};
+        const table = normalDefault(fieldDefault ?? shownDefault ?? initial);
+        const program = normalDefault(valueAt(configuration, field));
+        return table === there && program === there ? [] : [[field, { there, table, program }]];
+      });
+      expect(Object.fromEntries(differences)).toEqual({
+        // Its whole name.
+        'clientConnection.contentType': {
+          there: 'protobuf',
+          table: 'application/vnd.kubernetes.protobuf',
+          program: 'application/vnd.kubernetes.protobuf',
+        },
+        // Text on a terminal, else JSON.
+        'logging.format': { there: 'text', table: '', program: '' },
+        // Both: the field is empty, and rr is what comes of that.
+        'ipvs.scheduler': { there: 'rr', table: '', program: '' },
+        // Not written while it is false, as there.
+        windowsRunAsService: { there: 'false', table: 'false', program: '' },
+      });
+    });
+
+    test('the flags that count beside --config are those that are listed', () => {
+      const rule = /\*\*except\*\* (.*?)\. Flag names/s.exec(referenceText())?.[1] ?? '';
+      const known = [...documentedFlags()];
+      const listed = codeIn(rule).flatMap((flag) =>
+        flag.endsWith('*') ? known.filter((one) => one.startsWith(flag.slice(0, -1))) : [flag],
+      );
+      expect(listed.length).toBe(14);
+      const marked = pageRows('docs/flags.md').flatMap(([cell = '']) =>
+        cell.endsWith(' †') ? codeIn(cell).slice(-1) : [],
+      );
+      const names = marked.map((flag) => flag.replace(/ .*/, ''));
+      expect(names.sort()).toEqual(listed.sort());
+      const counting = [...FLAGS.values()].filter(({ besideFile }) => besideFile);
+      const ofCommand = ['--cleanup', '--init-only', '--version', '--write-config-to'];
+      expect(
+        [...counting.map(({ flag }) => `${flag === 'v' ? '-' : '--'}${flag}`), ...ofCommand].sort(),
+      ).toEqual(names);
     });
 
     test('every feature gate is in docs/flags.md', () => {
@@ -139,6 +212,42 @@ function fieldsIn(cell: string, known: ReadonlySet<string>): string[] {
     }
     return !name.includes('.') && parent !== undefined ? [`${parent}.${name}`] : [name];
   });
+}
+
+/** Each name with its default: one may be for all of them. A name that has none in the table is left out. */
+function withDefaults(names: readonly string[], defaults: readonly string[]): [string, string][] {
+  return names.flatMap((name, index) => {
+    const text = defaults.length === 1 ? defaults[0] : defaults[index];
+    const found = text === undefined ? undefined : defaultIn(text);
+    return found === undefined ? [] : [[name, found]];
+  });
+}
+
+/** `bool false`, `ip:port, 0.0.0.0:10256`, `"" = iptables`, `0 = leave`, `[] (nftables: primary)`. */
+function defaultIn(cell: string): string | undefined {
+  const text = cell
+    .replaceAll('`', '')
+    .replace(/(;.*| \(.*\)?|, deprecated| shown| = leave)$/, '')
+    .replace(/^(bool|path,|IP,|ip:port,) /, '')
+    .replace(/^(path|k=v list)$/, '""')
+    .replace(/^false\/.*/, 'false');
+  if (text === '' || text.startsWith('leaked')) return undefined;
+  return normalDefault(/^"" (?:->|=) (\w+)$/.exec(text)?.[1] ?? text.replace(/^""$/, ''));
+}
+
+/** Durations as Go prints them, whole numbers too, as zero is one; and nothing for whatever is empty. */
+function normalDefault(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value ?? '').replaceAll('"', '');
+  if (text === '0' || text === '0s') return '0';
+  const duration = parseDuration(text);
+  if (duration !== undefined) return formatDuration(duration);
+  return /^(null|\{\}|\[\])$/.test(text) ? '' : text;
+}
+
+function valueAt(content: unknown, field: string): unknown {
+  return field
+    .split('.')
+    .reduce<unknown>((level, key) => (level as Record<string, unknown> | undefined)?.[key], content);
 }
 
 /** Names wherever the reference has them. `kubeproxy_a_pending` / `_total` are two. */
