@@ -39,6 +39,19 @@ export async function buildProgram(runner: CommandRunner, directory: string): Pr
   return join(directory, 'kube-rulesync.js');
 }
 
+/** How the program is called on node1. */
+export function programArgv(main: string, mode: ProxyMode, manifests: string): [string, ...string[]] {
+  return [
+    process.execPath,
+    main,
+    'run',
+    ...['--proxy-mode', mode, '--manifests', manifests, '--iptables-variant', 'legacy', '-v', '4'],
+    ...['--hostname-override', 'node1', '--cluster-cidr', '10.244.0.0/16,fd00:244::/32'],
+    ...['--iptables-sync-period', '5s', '--ipvs-sync-period', '5s'],
+    ...LEAVE_MACHINE,
+  ];
+}
+
 /** The program as a process on node1. */
 export class Program {
   readonly #child: ChildProcess;
@@ -47,36 +60,20 @@ export class Program {
   /**
    * @param main what to run
    * @param manifests the directory with the cluster's objects
+   * @param rights a command in front of it that takes rights away
    */
-  constructor(at: UmlNode, main: string, mode: ProxyMode, manifests: string) {
+  constructor(at: UmlNode, main: string, mode: ProxyMode, manifests: string, rights: readonly string[] = []) {
     const [file, ...prefix] = at.net.prefix('node1');
-    this.#child = spawn(
-      file,
-      [
-        ...prefix,
-        // The load takes what there is of the only processor; this has to come through beside it.
-        ...[
-          'nice',
-          '-n',
-          '-5',
-          process.execPath,
-          main,
-          'run',
-          '--proxy-mode',
-          mode,
-          '--manifests',
-          manifests,
-        ],
-        ...['--hostname-override', 'node1', '--cluster-cidr', '10.244.0.0/16,fd00:244::/32'],
-        ...['--iptables-variant', 'legacy', '-v', '4'],
-        ...['--iptables-sync-period', '5s', '--ipvs-sync-period', '5s'],
-        ...LEAVE_MACHINE,
-      ],
-      { stdio: ['ignore', 'ignore', 'pipe'] },
-    );
+    // The load takes what there is of the only processor; this has to come through beside it.
+    const argv = ['nice', '-n', '-5', ...rights, ...programArgv(main, mode, manifests)];
+    this.#child = spawn(file, [...prefix, ...argv], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#said += text;
     });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
   }
 
   /** Its log so far. */
@@ -85,11 +82,13 @@ export class Program {
   }
 
   /** Resolves when its rules are in force, and nothing of other modes is left but for open connections. */
-  inForce(): Promise<void> {
-    return until(
-      () => /Other proxy modes have given way|What connections of another proxy mode/.test(this.#said),
-      DEADLINE_MS,
-    );
+  async inForce(): Promise<void> {
+    const inForce = /Other proxy modes have given way|What connections of another proxy mode/;
+    try {
+      await until(() => inForce.test(this.#said), DEADLINE_MS);
+    } catch (error) {
+      throw new Error(`the program said last:\n${this.#said.slice(-3000)}`, { cause: error });
+    }
   }
 
   /** As `kill` ends it. Resolves with the exit code. */
