@@ -21,8 +21,8 @@ export interface NftablesOptions {
 
 /** A large table takes nft minutes on a busy machine; a hung one must end some day. */
 const TIMEOUT_MS = 300_000;
-/** A trial writes a table without Services, and should not be waited for so long. */
-const PROBE_TIMEOUT_MS = 15_000;
+/** A node short of processor time takes long to start anything, and the program again would take more of it. */
+const PROBE_TIMEOUT_MS = 60_000;
 
 export function createNftablesBackend(options: NftablesOptions): Backend {
   return new NftablesBackend(options);

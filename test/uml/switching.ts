@@ -84,11 +84,13 @@ export class Program {
   /** Resolves when its rules are in force, and nothing of other modes is left but for open connections. */
   async inForce(): Promise<void> {
     const inForce = /Other proxy modes have given way|What connections of another proxy mode/;
-    try {
-      await until(() => inForce.test(this.#said), DEADLINE_MS);
-    } catch (error) {
-      throw new Error(`the program said last:\n${this.#said.slice(-3000)}`, { cause: error });
-    }
+    const over = (): boolean => this.#child.exitCode !== null;
+    const error = await until(() => over() || inForce.test(this.#said), DEADLINE_MS).catch(
+      (reason: Error) => reason.message,
+    );
+    if (inForce.test(this.#said)) return;
+    const end = error ?? `it ended with ${this.#child.exitCode}`;
+    throw new Error(`${end}; the program said last:\n${this.#said.slice(-3000)}`);
   }
 
   /** As `kill` ends it. Resolves with the exit code. */
