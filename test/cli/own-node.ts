@@ -175,6 +175,12 @@ export class OwnNode {
     return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
   }
 
+  /** As a signal ends it. Resolves when it has ended, with its exit code. */
+  async stop(): Promise<number | undefined> {
+    this.#child?.kill('SIGTERM');
+    return (await this.#child)?.exitCode;
+  }
+
   async close(): Promise<void> {
     this.#child?.kill('SIGKILL');
     await this.#child;

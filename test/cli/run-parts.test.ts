@@ -17,6 +17,19 @@ const NODE = node('node1', '192.0.2.1');
 const WEB = service('web', '10.96.0.10');
 const WEB_SLICE = endpointSlice('web-1', 'web', ['10.244.1.5']);
 
+const DNS = {
+  ...service('dns', '10.96.0.53'),
+  spec: {
+    clusterIPs: ['10.96.0.53'],
+    ipFamilies: ['IPv4'],
+    ports: [{ name: 'dns', protocol: 'UDP', port: 53 }],
+  },
+};
+const dnsSlice = (...addresses: string[]) => ({
+  ...endpointSlice('dns-1', 'dns', addresses),
+  ports: [{ name: 'dns', protocol: 'UDP', port: 8053 }],
+});
+
 let own: OwnNode;
 beforeEach(async () => {
   own = await OwnNode.create();
@@ -31,12 +44,7 @@ describe.skipIf(!supported.ok)(supported.ok ? 'run' : `run (skipped: ${supported
   test.skipIf(noConntrack)(
     noConntrack ? `${deletes} (skipped: there is no conntrack)` : deletes,
     async () => {
-      const dns = { ...service('dns', '10.96.0.53'), spec: udp('10.96.0.53') };
-      const slice = (...addresses: string[]) => ({
-        ...endpointSlice('dns-1', 'dns', addresses),
-        ports: [{ name: 'dns', protocol: 'UDP', port: 8053 }],
-      });
-      await own.write('all', NODE, dns, slice('10.244.1.5', '10.244.1.6'));
+      await own.write('all', NODE, DNS, dnsSlice('10.244.1.5', '10.244.1.6'));
       await flow('4000', '10.96.0.53', '10.244.1.5');
       await flow('4001', '10.96.0.53', '10.244.1.6');
       await flow('4002', '10.99.0.1', '10.244.1.5');
@@ -44,19 +52,13 @@ describe.skipIf(!supported.ok)(supported.ok ? 'run' : `run (skipped: ${supported
       await own.synced();
       const all = ['10.96.0.53 10.244.1.5', '10.96.0.53 10.244.1.6', '10.99.0.1 10.244.1.5'];
       expect(await flows()).toEqual(all);
-      await own.write('all', NODE, dns, slice('10.244.1.6'));
+      await own.write('all', NODE, DNS, dnsSlice('10.244.1.6'));
       await until(async () => (await flows()).length < all.length, WAIT_MS);
       expect(await flows()).toEqual(all.slice(1));
+      const counted = /^kubeproxy_conntrack_reconciler_deleted_entries_total\{ip_family="IPv4"\} 1$/m;
+      await until(async () => counted.test((await own.get(10_249, '/metrics')).body), WAIT_MS);
     },
   );
-
-  function udp(address: string): object {
-    return {
-      clusterIPs: [address],
-      ipFamilies: ['IPv4'],
-      ports: [{ name: 'dns', protocol: 'UDP', port: 53 }],
-    };
-  }
 
   /** As the kernel has it when a client with that port has been translated to that endpoint. */
   async function flow(port: string, destination: string, endpoint: string): Promise<void> {
@@ -71,23 +73,33 @@ describe.skipIf(!supported.ok)(supported.ok ? 'run' : `run (skipped: ${supported
     return [...listing.matchAll(/ dst=(\S+) .*\bsrc=(\S+) /g)].map(([, to, by]) => `${to} ${by}`).sort();
   }
 
+  /** Something of iptables mode, and something of others. */
+  async function leaveIptables(): Promise<void> {
+    const chains = '*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-MARK-MASQ - [0:0]\n:OTHERS - [0:0]\n';
+    const jumps = '-A PREROUTING -j KUBE-SERVICES\n-A PREROUTING -j OTHERS\nCOMMIT\n';
+    for (const tool of ['iptables-nft-restore', 'ip6tables-nft-restore']) {
+      await own.runner.run({ argv: [tool, '--noflush'], stdin: [chains, jumps] });
+    }
+  }
+
+  async function iptablesRules(): Promise<string> {
+    const saves = ['iptables-nft-save', 'ip6tables-nft-save'];
+    const saved = await Promise.all(saves.map((tool) => own.prints(tool, '-t', 'nat')));
+    // When it was saved is of no matter.
+    return saved.join('').replaceAll(/^#.*\n/gm, '');
+  }
+
   const iptables = iptablesSupported('nf_tables');
   const takesOver = 'takes the place of iptables mode, and leaves what others have';
   test.skipIf(!iptables.ok)(
     iptables.ok ? takesOver : `${takesOver} (skipped: ${iptables.reason})`,
     async () => {
-      const left = '*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-MARK-MASQ - [0:0]\n:OTHERS - [0:0]\n';
-      const jumps = '-A PREROUTING -j KUBE-SERVICES\n-A PREROUTING -j OTHERS\nCOMMIT\n';
-      const rules = async () =>
-        `${await own.prints('iptables-nft-save', '-t', 'nat')}${await own.prints('ip6tables-nft-save', '-t', 'nat')}`;
-      for (const tool of ['iptables-nft-restore', 'ip6tables-nft-restore']) {
-        await own.runner.run({ argv: [tool, '--noflush'], stdin: [left, jumps] });
-      }
-      expect((await rules()).match(/^-A PREROUTING -j KUBE-SERVICES$/gm)).toHaveLength(2);
+      await leaveIptables();
+      expect((await iptablesRules()).match(/^-A PREROUTING -j KUBE-SERVICES$/gm)).toHaveLength(2);
       await own.write('all', NODE, WEB, WEB_SLICE);
       own.start(['--iptables-variant=nf_tables']);
-      await until(async () => !(await rules()).includes('KUBE-'), WAIT_MS);
-      expect((await rules()).match(/^-A PREROUTING -j OTHERS$/gm)).toHaveLength(2);
+      await until(async () => !(await iptablesRules()).includes('KUBE-'), WAIT_MS);
+      expect((await iptablesRules()).match(/^-A PREROUTING -j OTHERS$/gm)).toHaveLength(2);
       expect(await own.prints('nft', 'list', 'table', 'ip', 'kube-proxy')).toContain('10.244.1.5');
     },
   );
@@ -112,6 +124,39 @@ describe.skipIf(!supported.ok)(supported.ok ? 'run' : `run (skipped: ${supported
     expect(await own.prints('cat', ESTABLISHED, CLOSE_WAIT)).toBe(dryRun ? before : '7380\n77\n');
     expect(await scoreOf(own.pid)).toBe(dryRun ? inherited : score);
     expect(own.says(dryRun ? 'Would change a setting' : 'Changed a setting')).toBe(3);
+  });
+
+  const changesNothing = 'a dry run changes nothing and listens nowhere';
+  const noDryRun = iptables.ok ? (noConntrack ? 'there is no conntrack' : undefined) : iptables.reason;
+  test.skipIf(noDryRun)(noDryRun ? `${changesNothing} (skipped: ${noDryRun})` : changesNothing, async () => {
+    await leaveIptables();
+    // To an endpoint that is gone.
+    await flow('4000', '10.96.0.53', '10.244.1.5');
+    const state = async () => [
+      await iptablesRules(),
+      await flows(),
+      await own.prints('nft', 'list', 'ruleset'),
+    ];
+    const before = await state();
+    await own.write('all', NODE, DNS, dnsSlice('10.244.1.6'));
+    own.start(['--dry-run']);
+    await own.synced();
+    await own.write('all', NODE, DNS, dnsSlice('10.244.1.7'));
+    await until(() => own.stdout.includes('10.244.1.7'), WAIT_MS);
+    expect(await own.prints('ss', '--no-header', '--listening', '--tcp')).toBe('');
+    // It ends when nothing is at work any more.
+    expect(await own.stop()).toBe(0);
+    expect(await state()).toEqual(before);
+  });
+
+  test('names what it cannot use, and a Node that there is not', async () => {
+    const web = { ...WEB, spec: { ...(WEB.spec as object), externalIPs: ['nonsense'] } };
+    await own.write('all', web, WEB_SLICE);
+    own.start([]);
+    await own.synced();
+    const told = own.log.map(({ msg }) => msg);
+    expect(told).toContainEqual(expect.stringMatching(/^Service default\/web: spec\.externalIPs.*nonsense/));
+    expect(told).toContainEqual(expect.stringMatching(/^There is no Node node1: /));
   });
 
   test('says at the start what is allowed and perhaps not meant', async () => {
