@@ -26,10 +26,13 @@ export function addFlags(
   }
 }
 
-/** Some terms are long: what they mean then goes on the next line, and the column stays narrow. */
+/**
+ * Some terms are long: what they mean then goes on the next line, and the column stays narrow. A value that may be
+ * left out is shown where it has to stand.
+ */
 function shapeHelp(command: Command): void {
   command.configureHelp({
-    optionTerm: (option) => option.flags.replace(OPTIONAL_VALUE, ''),
+    optionTerm: ({ flags }) => flags.replace(OPTIONAL_VALUE, '').replace(/ \[(.*)\]$/, '[=$1]'),
     optionDescription: ({ description }) => description,
     padWidth: () => TERM_WIDTH,
     formatItem(term, width, description, helper) {

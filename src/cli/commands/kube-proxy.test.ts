@@ -70,6 +70,13 @@ test.for<[string[], string]>([
   );
 });
 
+test('help shows a value behind = where it may be left out, and none for a switch', async () => {
+  const help = (await parsed([])).helpInformation();
+  expect(help).toContain('\n  --version[=true|false|raw|vX.Y.Z]\n');
+  expect(help).toMatch(/\n {2}--cleanup {2,}remove the rules of all modes, and end\n/);
+  expect(help).toMatch(/\n {2}--masquerade-all {2,}masquerade/);
+});
+
 test('a switch is on by its name alone, wherever it stands', async () => {
   const command = await parsed([
     '--masquerade-all',
