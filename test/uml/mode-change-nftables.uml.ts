@@ -3,27 +3,14 @@
  * `scripts/uml-kernel.sh` builds one that has both (docs/testing.md).
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createRunner } from '../../src/node/runner.ts';
-import type { ProxyMode } from '../../src/reconcile/backend.ts';
-import { loadScenario, scenarioObjects } from '../support/scenarios.ts';
+import { describe, expect, it } from 'vitest';
+import { loadScenario } from '../support/scenarios.ts';
 import { until } from '../support/until.ts';
-import { UmlNode } from './node.ts';
-import { buildProgram, PATIENCE_MS, Program, Talks, Traffic, takeOver } from './switching.ts';
-import {
-  CLUSTER_IP,
-  ENDPOINTS,
-  FROM_EVERYWHERE,
-  LOAD_BALANCER,
-  NODE_PORT,
-  OTHER_ENDPOINTS,
-  RESTRICTED,
-  WEB,
-} from './switching-cluster.ts';
-import { carried, ipvsRemains, load, recordedBy, repeatedSyns } from './switching-state.ts';
+import type { UmlNode } from './node.ts';
+import { PATIENCE_MS, Traffic, takeOver } from './switching.ts';
+import { Crowd, switchingBed } from './switching-bed.ts';
+import { FROM_EVERYWHERE, LOAD_BALANCER, RESTRICTED, WEB } from './switching-cluster.ts';
+import { carried, ipvsRemains, load, recordedBy } from './switching-state.ts';
 
 const KUBE_PROXY = loadScenario('nodeport-cluster');
 const TARGETS = [
@@ -49,60 +36,22 @@ const reason = whyNot();
 const name = 'a change between IPVS and nftables mode';
 
 describe.skipIf(reason !== undefined)(reason === undefined ? name : `${name} (skipped: ${reason})`, () => {
-  let build: string;
-  let main: string;
-  let at: UmlNode;
-  let directory: string;
-  let talks: Talks;
-  const programs: Program[] = [];
-  beforeAll(async () => {
-    const runner = createRunner();
-    await runner.run({ argv: ['sysctl', '-q', '-w', 'net.netfilter.nf_conntrack_max=262144'] });
-    build = await mkdtemp(join(tmpdir(), 'krs-build-'));
-    main = await buildProgram(runner, build);
-  });
-  afterAll(() => rm(build, { recursive: true }));
-  beforeEach(async () => {
-    at = await UmlNode.create();
-    directory = await mkdtemp(join(tmpdir(), 'krs-mode-'));
-    talks = new Talks(at);
-  });
-  afterEach(async () => {
-    await talks.stop();
-    for (const program of programs.splice(0)) await program.end();
-    await rm(directory, { recursive: true });
-    await at.close();
-  });
-
-  function start(mode: ProxyMode): Program {
-    const program = new Program(at, main, mode, directory);
-    programs.push(program);
-    return program;
-  }
+  const bed = switchingBed();
 
   it('goes ipvs → nftables → ipvs under up to 200 connections a second: none refused, none reset', async () => {
-    const objects = scenarioObjects({ ...loadScenario('clusterip'), objects: [...WEB, ...RESTRICTED] });
-    await writeFile(join(directory, 'all.yaml'), objects.map((one) => JSON.stringify(one)).join('\n---\n'));
+    const { at, talks } = bed;
+    const cluster = [...WEB, ...RESTRICTED];
     const targets = [...FROM_EVERYWHERE, { host: 'ext', ...LOAD_BALANCER } as const];
-    let program = start('ipvs');
+    let program = await bed.start('ipvs', cluster);
     await program.inForce();
-    const traffic = await Traffic.start(
-      at,
-      [
-        { host: 'ext', ...NODE_PORT, perSecond: 80 } as const,
-        { host: 'client1', ...CLUSTER_IP, perSecond: 80 } as const,
-        { host: 'ext', ...LOAD_BALANCER, perSecond: 40 } as const,
-      ].map((one) => ({ ...one, atOnce: 20, deadlineMs: PATIENCE_MS })),
-    );
-    const denied = await at.net.agent('pods1').load({ ...LOAD_BALANCER, perSecond: 2 });
-    await traffic.goesOn();
+    const crowd = await Crowd.start(at);
     await talks.open('ipvs', targets);
     expect(await program.end()).toBe(0);
 
-    program = start('nftables');
+    program = await bed.start('nftables', cluster);
     await program.inForce();
     const before = await carried(at);
-    await traffic.goesOn();
+    await crowd.goesOn();
     await talks.goOn();
     // IPVS has what it had, and nothing new.
     expect(before).toBeGreaterThan(100);
@@ -113,30 +62,19 @@ describe.skipIf(reason !== undefined)(reason === undefined ? name : `${name} (sk
     expect(await program.end()).toBe(0);
 
     // Back while connections that began in IPVS mode are still open.
-    program = start('ipvs');
+    program = await bed.start('ipvs', cluster);
     await program.inForce();
     expect(await tables(at)).not.toContain('kube-proxy');
-    await traffic.goesOn();
+    await crowd.goesOn();
     expect(await carried(at)).toBeGreaterThan(before);
     await talks.goOn();
     await talks.open('ipvs again', targets);
     expect(await program.end()).toBe(0);
 
-    program = start('nftables');
+    program = await bed.start('nftables', cluster);
     await program.inForce();
-    await traffic.goesOn();
-    const reports = await traffic.stop();
-    expect(reports.map(({ failures }) => failures)).toEqual([{}, {}, {}]);
-    for (const { answered, started } of reports) expect(answered).toBe(started);
-    expect(reports.map(({ backends }) => Object.keys(backends).sort())).toEqual(
-      [ENDPOINTS, ENDPOINTS, OTHER_ENDPOINTS].map((all) => all.map((one) => `${one}:8080`)),
-    );
-    expect({ ext: await repeatedSyns(at, 'ext'), client1: await repeatedSyns(at, 'client1') }).toEqual({
-      ext: 0,
-      client1: 0,
-    });
-    const { answered, failures } = await denied.stop();
-    expect({ answered, failures }).toEqual({ answered: 0, failures: { timeout: expect.any(Number) } });
+    await crowd.goesOn();
+    await crowd.noticedNothing();
 
     await talks.goOn();
     await talks.close('ipvs');
@@ -148,6 +86,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? name : `${name} (sk
   }, 1_200_000);
 
   it('takes over from kube-proxy in IPVS mode', async () => {
+    const { at, talks } = bed;
     await load(at, recordedBy(KUBE_PROXY).ipvs);
     const traffic = await Traffic.start(at, LOAD);
     await talks.open('kube-proxy', TARGETS);
@@ -164,6 +103,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? name : `${name} (sk
   });
 
   it('takes over from kube-proxy in nftables mode', async () => {
+    const { at, talks } = bed;
     const { ip, ip6 } = KUBE_PROXY.kubeProxyDump.nftables;
     await at.feed(['nft', '-f', '-'], `${ip}\n${ip6}`.split('\n'));
     const traffic = await Traffic.start(at, LOAD);

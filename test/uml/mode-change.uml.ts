@@ -2,127 +2,50 @@
  * Changes of mode with IPVS: new rules come before old ones go, so nobody is refused or reset. All in IPv4 and IPv6,
  * with iptables-legacy, which is all that user-mode Linux has.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createIptablesBackend } from '../../backends/iptables/backend.ts';
-import { createRunner } from '../../src/node/runner.ts';
 import { createNodeUnderTest, scenarioOptions } from '../support/node-under-test.ts';
 import { type ApiObject, loadScenario, scenarioObjects } from '../support/scenarios.ts';
 import { until } from '../support/until.ts';
 import { compareDumps, takeDump } from './dump.ts';
-import { service, slice, UmlNode } from './node.ts';
-import { buildProgram, cleanUpNode, PATIENCE_MS, Program, Talks, Traffic, takeOver } from './switching.ts';
-import {
-  CLUSTER_IP,
-  ENDPOINTS,
-  FROM_EVERYWHERE,
-  LOAD_BALANCER,
-  NODE_PORT,
-  OTHER_ENDPOINTS,
-  RESTRICTED,
-  WEB,
-} from './switching-cluster.ts';
-import {
-  carried,
-  iptablesRemains,
-  ipvsRemains,
-  load,
-  recordedBy,
-  repeatedSyns,
-  rulesOf,
-} from './switching-state.ts';
+import { service, slice } from './node.ts';
+import { cleanUpNode, PATIENCE_MS, Traffic, takeOver } from './switching.ts';
+import { Crowd, switchingBed } from './switching-bed.ts';
+import { CLUSTER_IP, FROM_EVERYWHERE, LOAD_BALANCER, RESTRICTED, WEB } from './switching-cluster.ts';
+import { carried, iptablesRemains, ipvsRemains, load, recordedBy, rulesOf } from './switching-state.ts';
 
 describe('a change of mode with IPVS', () => {
-  let build: string;
-  let main: string;
-  let at: UmlNode;
-  let directory: string;
-  let talks: Talks;
-  const programs: Program[] = [];
-  beforeAll(async () => {
-    // It remembers a closed connection for two minutes, and by itself has room for a minute's in so small a machine.
-    const runner = createRunner();
-    await runner.run({ argv: ['sysctl', '-q', '-w', 'net.netfilter.nf_conntrack_max=262144'] });
-    build = await mkdtemp(join(tmpdir(), 'krs-build-'));
-    main = await buildProgram(runner, build);
-  });
-  afterAll(() => rm(build, { recursive: true }));
-  beforeEach(async () => {
-    at = await UmlNode.create();
-    directory = await mkdtemp(join(tmpdir(), 'krs-mode-'));
-    talks = new Talks(at);
-  });
-  afterEach(async () => {
-    await talks.stop();
-    for (const program of programs.splice(0)) await program.end();
-    await rm(directory, { recursive: true });
-    await at.close();
-  });
-
-  async function manifests(objects: readonly ApiObject[]): Promise<string> {
-    const all = scenarioObjects({ ...loadScenario('clusterip'), objects });
-    await writeFile(join(directory, 'all.yaml'), all.map((one) => JSON.stringify(one)).join('\n---\n'));
-    return directory;
-  }
-
-  function start(mode: 'iptables' | 'ipvs', from: string): Program {
-    const program = new Program(at, main, mode, from);
-    programs.push(program);
-    return program;
-  }
+  const bed = switchingBed();
 
   it('goes iptables → ipvs → iptables under up to 200 connections a second: none refused, none reset', async () => {
-    const cluster = await manifests([...WEB, ...RESTRICTED]);
-    let program = start('iptables', cluster);
+    const { at, talks } = bed;
+    const cluster = [...WEB, ...RESTRICTED];
+    let program = await bed.start('iptables', cluster);
     await program.inForce();
-    // 200 a second where the machine's one processor can: while a program starts on it, fewer are begun (some 170 a
-    // second over all), and answers are late. That nothing was lost is told by the kernel, which repeats a lost SYN.
-    const traffic = await Traffic.start(
-      at,
-      [
-        { host: 'ext', ...NODE_PORT, perSecond: 80 } as const,
-        { host: 'client1', ...CLUSTER_IP, perSecond: 80 } as const,
-        { host: 'ext', ...LOAD_BALANCER, perSecond: 40 } as const,
-      ].map((one) => ({ ...one, atOnce: 20, deadlineMs: PATIENCE_MS })),
-    );
-    const denied = await at.net.agent('pods1').load({ ...LOAD_BALANCER, perSecond: 2 });
-    await traffic.goesOn();
+    const crowd = await Crowd.start(at);
     const iptables = await rulesOf(at);
-    await talks.open('iptables', [...FROM_EVERYWHERE, { host: 'ext', ...LOAD_BALANCER }]);
+    await talks.open('iptables', TARGETS);
     expect(await program.end()).toBe(0);
 
-    program = start('ipvs', cluster);
+    program = await bed.start('ipvs', cluster);
     await program.inForce();
     expect(await iptablesRemains(at)).toEqual([]);
-    await traffic.goesOn();
-    await talks.open('ipvs', [...FROM_EVERYWHERE, { host: 'ext', ...LOAD_BALANCER }]);
+    await crowd.goesOn();
+    await talks.open('ipvs', TARGETS);
     expect(await program.end()).toBe(0);
 
-    program = start('iptables', cluster);
+    program = await bed.start('iptables', cluster);
     await program.inForce();
     expect(await at.read('ip', 'link', 'show')).not.toContain('kube-ipvs0');
     const before = await carried(at);
-    await traffic.goesOn();
+    await crowd.goesOn();
     await talks.goOn();
     // IPVS has what it had, and nothing new.
     expect(before).toBeGreaterThan(1000);
     expect(await carried(at)).toBe(before);
     expect(await at.servers(' -w 1')).toEqual([]);
 
-    const reports = await traffic.stop();
-    expect(reports.map(({ failures }) => failures)).toEqual([{}, {}, {}]);
-    for (const { answered, started } of reports) expect(answered).toBe(started);
-    expect(reports.map(({ backends }) => Object.keys(backends).sort())).toEqual(
-      [ENDPOINTS, ENDPOINTS, OTHER_ENDPOINTS].map((all) => all.map((one) => `${one}:8080`)),
-    );
-    expect({ ext: await repeatedSyns(at, 'ext'), client1: await repeatedSyns(at, 'client1') }).toEqual({
-      ext: 0,
-      client1: 0,
-    });
-    const { answered, failures } = await denied.stop();
-    expect({ answered, failures }).toEqual({ answered: 0, failures: { timeout: expect.any(Number) } });
+    await crowd.noticedNothing();
 
     // What both ends have closed is over when it has been quiet for ten seconds.
     await talks.goOn();
@@ -136,6 +59,7 @@ describe('a change of mode with IPVS', () => {
   }, 1_200_000);
 
   it('keeps what connections through IPVS need, in both families, until the last has ended', async () => {
+    const { at, talks } = bed;
     const objects = [...WEB, ...HELD];
     // Where pods cannot be told from others nothing is masqueraded, so the node's own source counts.
     const options = { clusterCidr: '' };
@@ -190,6 +114,7 @@ describe('a change of mode with IPVS', () => {
   });
 
   it('leaves the node an address that it still sends from', async () => {
+    const { at, talks } = bed;
     await at.program(WEB);
     // iptables mode is in force, and IPVS mode has not given way yet.
     const { proxy: between } = createNodeUnderTest(
@@ -221,6 +146,7 @@ describe('a change of mode with IPVS', () => {
   });
 
   it('takes over from kube-proxy in IPVS mode', async () => {
+    const { at, talks } = bed;
     const { ipvs } = recordedBy(KUBE_PROXY);
     await load(at, ipvs);
     const traffic = await Traffic.start(at, NODE_PORT_LOAD);
@@ -248,6 +174,7 @@ describe('a change of mode with IPVS', () => {
   });
 
   it('takes over from kube-proxy in iptables mode', async () => {
+    const { at, talks } = bed;
     const { iptables, ipvs } = recordedBy(KUBE_PROXY);
     await load(at, iptables);
     const traffic = await Traffic.start(at, NODE_PORT_LOAD);
@@ -265,6 +192,8 @@ describe('a change of mode with IPVS', () => {
     await proxy.end();
   });
 });
+
+const TARGETS = [...FROM_EVERYWHERE, { host: 'ext', ...LOAD_BALANCER }] as const;
 
 const HELD_IP = { address: '10.96.50.9', port: 80, protocol: 'tcp' } as const;
 const HELD_IP6 = { address: 'fd00:10:96::59', port: 80, protocol: 'tcp' } as const;
