@@ -26,8 +26,8 @@ cd "$work"
 {
   make ARCH=um x86_64_defconfig
   cat "$settings" >>.config
-  # What the settings do not know is left as it is by default.
-  make ARCH=um olddefconfig
+  # What the settings do not know is left as it is by default. It warns of each one that is set anew.
+  make ARCH=um olddefconfig 2>&1
 } >/dev/null
 # A setting that others do not allow is dropped without a word.
 grep '^CONFIG_' "$settings" | while read -r setting; do
