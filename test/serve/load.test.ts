@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import { Registry } from '../../src/metrics/registry.ts';
 import { Connections } from '../../src/serve/connections.ts';
 import { Listener, type ListenerOptions } from '../../src/serve/http.ts';
-import { createMetricsServer } from '../../src/serve/metrics-server.ts';
 import { ServiceHealthServers } from '../../src/serve/service-health.ts';
 import { freePort } from '../support/free-port.ts';
+import { bareMetricsServer } from '../support/metrics-server.ts';
 import { rawAnswer, rawRequest } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
@@ -61,19 +60,7 @@ test('2,000 silent connections keep nobody out, and few of them stay', async () 
 });
 
 async function startMetrics(): Promise<number> {
-  const metrics = createMetricsServer({
-    host: '127.0.0.1',
-    port: 0,
-    log,
-    limits: PATIENT,
-    mode: 'ipvs',
-    registry: new Registry(),
-    version: 'v0.1.0',
-    startedAt: 0,
-    configs: {},
-    flags: {},
-    readiness: [],
-  });
+  const metrics = bareMetricsServer({ limits: PATIENT });
   toClose.push(metrics);
   await metrics.start();
   return metrics.address?.port ?? 0;

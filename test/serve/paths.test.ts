@@ -1,12 +1,11 @@
 /** Paths that are not written as they are listed: in full, with escapes, with parts that mean nothing. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Registry } from '../../src/metrics/registry.ts';
 import type { HealthState } from '../../src/serve/health-tracker.ts';
 import { createHealthzServer } from '../../src/serve/healthz.ts';
-import { createMetricsServer } from '../../src/serve/metrics-server.ts';
 import { ServiceHealthServers } from '../../src/serve/service-health.ts';
 import { freePort } from '../support/free-port.ts';
+import { bareMetricsServer } from '../support/metrics-server.ts';
 import { rawAnswer, rawRequest } from '../support/raw-http.ts';
 
 const log = pino({ level: 'silent' });
@@ -24,16 +23,7 @@ const healthz = createHealthzServer({
   now: () => 1000,
   answered: (path, status) => answered.push(`${path} ${status}`),
 });
-const metrics = createMetricsServer({
-  ...where,
-  mode: 'ipvs',
-  registry: new Registry(),
-  version: 'v0.1.0',
-  startedAt: 0,
-  configs: {},
-  flags: {},
-  readiness: [],
-});
+const metrics = bareMetricsServer();
 const services = new ServiceHealthServers({ family: 'IPv4', proxyHealthy: () => true, log });
 const ports = { healthz: 0, metrics: 0, service: 0 };
 const SERVERS = ['healthz', 'metrics', 'service'] as const;
